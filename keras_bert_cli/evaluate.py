@@ -93,7 +93,7 @@ def define_flags(flags):
 def run(values):
     """Opens the model, scores it, prints the scores and writes the files."""
     if values.png and (values.png == values.json or not values.png.lower().endswith(".png")):
-        raise UsageError(f"--png needs a name of its own that ends in .png, got {values.png}")
+        raise UsageError(f"--png needs a file for itself that ends in .png, got {values.png}")
     check_noise(values)
     if values.errors:
         check_errors_file(values.errors)

@@ -16,7 +16,7 @@ def define_feature_flag(flags):
     explanation = (
         "Columns beside the texts that the model reads, joined by commas: price,shop. A column of "
         "numbers is a number, one of true and false a boolean, and others are categories; "
-        "zip=category says so. Default of predict and evaluate: those of the model, by their names."
+        "zip=category says so. Default of predict and evaluate: as the model names them."
     )
     flags.text("feature_columns", None, explanation)
 

@@ -87,7 +87,7 @@ def define_noise_flags(flags):
     """Defines the flags of BART's noises."""
     explanation = (
         f"Noises of --objective=denoising, in their order, with their rates: {', '.join(NOISES)}. "
-        "Default: those of BART, sentence_permutation=1,text_infilling=0.3."
+        "Default: as in BART, sentence_permutation=1,text_infilling=0.3."
     )
     flags.list("noises", None, explanation)
     explanation = "Mean length of the spans of text_infilling, the lambda of BART."
@@ -145,7 +145,7 @@ def name_flag(error):
 
 
 def read_noises(values):
-    """list of the noises that the flags name. Without --noises they are those of BART.
+    """list of the noises that the flags name, by default BART's.
 
     Raises:
         UsageError: if a noise has no name of `NOISES` or no rate, a number is out of its range, or

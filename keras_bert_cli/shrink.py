@@ -44,8 +44,8 @@ def define_flags(flags):
     )
     flags.switch("by_layer", False, explanation)
     explanation = (
-        "Files with a text in each line, joined by commas, whose tokens stay alone, with those of "
-        "one character."
+        "Files with a text in each line, joined by commas. The tokens of these texts stay, and "
+        "all tokens of one character."
     )
     flags.list("vocabulary_from", None, explanation)
     explanation = "Rank of the table of tokens, a product of two matrices. Default: a whole table."

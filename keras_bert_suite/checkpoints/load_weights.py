@@ -85,7 +85,7 @@ def load_weights(model, checkpoint, skip=(), new=()):
         # not every backend takes a NumPy array of bfloat16.
         dtype = np.result_type(value.dtype, np.float32)
         weights[path].assign(np.array(value, dtype=dtype, order="C"))
-    # Some later weights may be saved beside those of the checkpoint.
+    # An adapter saves the new weights, too.
     vars(getattr(model, "backbone", model))["new_paths"] = frozenset(left_alone)
     # A pooler is new only where no output depends on it.
     made = [p for p in rows if matches_any(p, new) and not p.startswith("pooler/")]

@@ -92,7 +92,7 @@ def insert_masks(
     At a rate a random token is inserted instead. Each is a word of the sentence before it.
     """
     lengths = (rows.lengths + counts).astype(rows.lengths.dtype)
-    # Any place of the longer row may be that of an inserted token.
+    # An inserted token may stand at any place of the longer row.
     grown = RaggedRows({"word_starts": np.ones(lengths.sum(), bool)}, lengths)
     inserted = np.zeros(lengths.sum(), bool)
     inserted[choose_words(grown, draw, counts)["entries"]] = True

@@ -101,8 +101,8 @@ class TextInfilling(Noise):
     overlap or touch, so that somewhat less than the budget is hidden. For a span of no word, a mask
     token is inserted at a random place.
 
-    With a `random_token_rate`, fairseq inserts a rounded up number of random tokens in a row, so
-    that of few insertions most are random. Here each one is random at this rate. And fairseq may
+    With a `random_token_rate`, fairseq rounds the number of random tokens in a row up, so most are
+    random where few are inserted. Here each one is random at this rate. And fairseq may
     insert one more token, by rounding up a quotient that is whole. Here it is their number.
 
     Attributes:

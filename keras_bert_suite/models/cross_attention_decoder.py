@@ -88,7 +88,7 @@ class DecoderLayers(keras.layers.Layer):
         return [*states[:-1], self.finish(states[-1])]
 
     def finish(self, hidden: Tensor) -> Tensor:
-        """The output of the decoder from that of its last block: float (B, T, H) -> the same."""
+        """Applies what follows the last block of the decoder: float (B, T, H) -> the same."""
         return hidden if self.final_norm is None else self.final_norm(hidden)
 
     def compute_output_spec(

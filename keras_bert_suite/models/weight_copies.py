@@ -24,7 +24,7 @@ def copy_all(model: keras.Model, weights: Mapping[str, Any]) -> None:
 
 
 def copy_known(model: keras.Model, weights: Mapping[str, Any]) -> None:
-    """Copies weights to those of a model with the same paths. Its other weights stay."""
+    """Copies arrays, a dict by path, to the weights of a model. Its other weights stay."""
     for weight in model.weights:
         if weight.path in weights:
             copy_weight(weight, weights[weight.path])

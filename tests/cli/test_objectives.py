@@ -420,7 +420,7 @@ def test_the_rows_of_the_table():
         if type(noise).__name__ == cls
     )
     explained = " ".join(Flags("pretrain", pretrain).format_help().split())
-    assert f"those of BART, {described}." in explained
+    assert f"as in BART, {described}." in explained
     for name, objective in OBJECTIVES.items():
         assert set(objective.modes) <= {*MODES, CONTEXT_MODE}, name
         flags = {"mode": "pairs", **list_flags(objective)}

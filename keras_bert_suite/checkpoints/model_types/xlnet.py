@@ -15,7 +15,7 @@ from keras_bert_suite.checkpoints.model_types.name_table import (
 from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import read_hugging_face_xlnet
 
 #: Our layers of the attention, and their names in the files of both libraries. All kernels are
-#: (H, heads, D) there, that of the output, too.
+#: (H, heads, D) there, also the kernel of the output.
 PROJECTIONS = (("query", "q"), ("key", "k"), ("value", "v"), ("relative_key", "r"))
 #: Our biases of the attention, and their names.
 BIASES = (("content_bias", "r_w_bias"), ("position_bias", "r_r_bias"), ("segment_bias", "r_s_bias"))

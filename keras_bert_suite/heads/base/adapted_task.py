@@ -357,7 +357,7 @@ class AdaptedTask:
             self._take_adapter(task.adapter)
 
     def _take_adapter(self, name: str) -> None:
-        """Makes an adapter that of this task, which is to be compiled."""
+        """Names the adapter that this task trains and computes with. It must be compiled again."""
         own: Any = self
         vars(self)["own_adapter"] = name
         own.compiled, own.optimizer = False, None

@@ -301,7 +301,7 @@ def check_base(encoder: Any, description: Config, path: PathLike, any_base: bool
 
 
 def check_shapes(weights: dict[str, Any], tensors: Any, path: PathLike) -> None:
-    """Raises a ValueError unless tensors are those of some weights, naming what differs."""
+    """Raises a ValueError that names what differs, unless tensors fit weights by name and shape."""
     problems = [f"{name}: not in the file" for name in weights if name not in tensors.shapes]
     problems += [f"{name}: not in the model" for name in tensors.shapes if name not in weights]
     problems += [

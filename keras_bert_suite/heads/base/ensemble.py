@@ -41,8 +41,7 @@ _ANSWERING = (
     *("similarity", "similarity_pairwise", "tune_threshold", "tune_thresholds"),
 )
 
-#: The attributes of an ensemble that may be set. The data and the answers are made of those of the
-#: first task.
+#: The attributes of an ensemble that may be set. Its data and answers begin as the first task's.
 _OWN = (
     *("tasks", "weights", "average", "cuts_alike", "label_orders", "joined_layers"),
     *("data", "answers"),

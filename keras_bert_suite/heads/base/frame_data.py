@@ -12,7 +12,7 @@ from keras_bert_suite.models.frame_inputs import FRAMES
 
 
 class FrameReader:
-    """What data of frames do otherwise than those of texts. It comes before a `TextData`.
+    """How data of frames differ from data of texts. A class has this mixin before a `TextData`.
 
     A row is an array (n, D). Rows are a list of them or an array (N, n, D), or packed arrays, a
     dict of `frames` (N, L, D) and `padding_mask` (N, L).

@@ -15,7 +15,7 @@ from keras_bert_suite.layers import Dropout
 #: The layer of the columns beside the texts, and the size of its vectors.
 FEATURE_LAYER, FEATURE_DIM = "feature_layer", 64
 
-#: The rate of the layer of columns, times that of the head. It begins as 0, and a training has some
+#: The layer of columns has the rate of the head times this. It begins as 0, and a training has some
 #: hundred steps.
 FEATURE_RATE = 10.0
 

@@ -164,8 +164,8 @@ class ResizedTask:
 
         A unit is a column of the first matrix of a feed-forward network, with the row of the second
         matrix that reads it. Its importance is the first-order Taylor term: the mean over the rows
-        of |sum over the tokens of activation times derivative of the loss by it|. The importance
-        is measured and normed as that of heads, see `prune_heads`.
+        of |sum over the tokens of activation times derivative of the loss by it|. It is
+        measured and normed as the importance of heads, see `prune_heads`.
 
         Args:
             x, y, share, step, batch_size: as for `prune_heads`.

@@ -92,7 +92,7 @@ def mask_by_ranks(
     """Whether a query (second axis) may attend to a key (third axis): bool (B, L, S).
 
     Queries have ranks int (B, L); keys that are other tokens have ranks int (B, S). If `strict`,
-    the rank of a key must be below that of a query. Then a token does not see itself, as in the
+    a query sees the keys of lower rank alone. Then a token does not see itself, as in the
     query stream of XLNet.
     """
     keys = (ranks if source_ranks is None else source_ranks)[:, None, :]

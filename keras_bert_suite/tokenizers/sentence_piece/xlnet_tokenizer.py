@@ -26,8 +26,8 @@ class XLNetTokenizer(AlbertTokenizer):
     ```
 
     The oracle is `prepro_utils.py` of zihangdai/xlnet with the library `sentencepiece`.
-    transformers has a Rust tokenizer alone, which differs as that of ALBERT does. It pads with
-    segment 3, here padding has segment 0. Padding is masked, so no output depends on it.
+    transformers has a Rust tokenizer alone, with the differences of its tokenizer of ALBERT. It
+    pads with segment 3, here padding has segment 0. Padding is masked, so no output depends on it.
 
     Args:
         vocabulary: path of a `spiece.model`, or its bytes. None leaves the tokenizer empty until
