@@ -228,6 +228,17 @@ def test_exits_of_a_classifier_with_an_adapter_learn_alone(tmp_path):
     np.testing.assert_allclose(find_all_logits(again)[:, -1], classifier.predict(TEXTS), atol=1e-6)
 
 
+def test_exits_read_the_text_behind_prompts():
+    """In training and where rows leave."""
+    task = make_task(threshold=1)
+    task.adapt(kbs.PromptTuning(3), verbose=False)
+    exits, wanted = zip(*(leave("pabee", row, 1) for row in find_all_logits(task)), strict=True)
+    found, layers = task.predict(TEXTS, return_layers=True, verbose=0)
+    np.testing.assert_array_equal(layers, np.array(exits) + 1)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=5e-6)
+    assert len(set(layers)) > 1
+
+
 def test_the_curve_is_what_predict_does():
     task = make_task("deebert", label_names=["no", "yes"])
     curve = task.tune_exits(TEXTS, LABELS, max_loss=0.1)

@@ -281,7 +281,10 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
             encoder, inputs = Encoder.of(self.backbone), self.backbone.input
             hidden = encoder.hidden_states or ()
             states = [hidden[layer] for layer in self.exit_layers]
-            logits = self._classify(states, encoder.trace_summary(), inputs["padding_mask"])
+            # The exits read them without those of prompts, which go on with the row.
+            read = encoder.make_layer_model().output
+            seen = [read[layer] for layer in self.exit_layers]
+            logits = self._classify(seen, encoder.trace_summary(), inputs["padding_mask"])
             layers = [*self.exit_layers, len(encoder.list_calls())]
             self._stages = Stages(make_stage_models(self, states, logits), layers)
         return self._stages
