@@ -18,6 +18,7 @@ from keras_bert_suite.training.techniques.distillation.stored_teacher import (
     FACTS_FILE,
     TEACHER_OUTPUTS,
     StoredTeacher,
+    describe_outputs,
 )
 from keras_bert_suite.training.techniques.distillation.teachers import find_digest, list_teachers
 
@@ -123,9 +124,4 @@ def _describe(task: Any) -> dict[str, Any]:
             f"The outputs of {with_article(task)} do not say all of its predictions. Let the "
             "teacher run beside the student: Distillation(teacher)."
         )
-    return {
-        "task": task.HEAD.task,
-        "digest": find_digest(task),
-        "label_names": getattr(task, "label_names", None),
-        "width": task.output.shape[-1],
-    }
+    return {"digest": find_digest(task), **dict(describe_outputs(task))}
