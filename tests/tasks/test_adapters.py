@@ -559,6 +559,24 @@ def test_attention_of_a_task_has_its_adapter(place):
     assert loss < 1e-6
 
 
+@pytest.mark.parametrize("place", ["student", "teacher"])
+def test_one_of_student_and_teacher_has_prompts(place):
+    """Packed rows have places for those of the student."""
+    losses = []
+    for packs in (False, True):
+        tasks = {"student": make_task(), "teacher": make_task(num_layers=2)}
+        tasks[place].adapt(kbs.PromptTuning(2, "good film"), verbose=False)
+        student = tasks["student"]
+        student.classifier_dropout.rate = 0.0
+        terms = [kbs.HiddenStates(), kbs.AttentionScores()]
+        student.compile(
+            keras.optimizers.SGD(0.1), technique=kbs.Distillation(tasks["teacher"], terms=terms)
+        )
+        found = student.fit(TEXTS, LABELS, batch_size=12, verbose=0, sequence_packing=packs)
+        losses += found.history["loss"]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)
+
+
 def test_features_of_a_task_have_its_adapter():
     task = make_task()
     task.adapt(kbs.LoRA(2), "first", verbose=False)
