@@ -192,7 +192,7 @@ def test_the_exits_of_a_classifier_learn_alone(method):
 
 def test_files_keep_the_threshold_and_what_is_frozen(tmp_path):
     task = kbs.EarlyExitClassifier.from_classifier(make_classifier(), "deebert", exit_layers=[1, 4])
-    task.threshold = 0.4
+    task.threshold = np.float32(0.4)  # As quantiles of NumPy are.
     wanted = task.predict(TEXTS, return_layers=True, verbose=0)
     task.save(tmp_path / "task.keras")
     task.save_to_preset(tmp_path / "preset")

@@ -250,6 +250,8 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
 
     @threshold.setter
     def threshold(self, threshold: float | None) -> None:
+        if isinstance(threshold, np.generic):  # Files keep numbers of Python.
+            threshold = threshold.item()
         if threshold is not None:
             num_exits = len(self.exit_layers) + 1
             self._method.check_threshold(threshold, num_exits, self.num_classes)
