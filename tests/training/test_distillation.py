@@ -232,6 +232,9 @@ def test_outputs_from_disk_teach_as_the_teachers_do(kind, tmp_path):
         student.compile(technique=kbs.Distillation(str(tmp_path / "outputs")))
     with pytest.raises(ValueError, match="do not say all of its predictions. Let the teacher run"):
         kbs.write_teacher_outputs(make_teacher("chains"), x, tmp_path / "others")
+    for several in ("vectors", "rankings", "towers"):
+        with pytest.raises(ValueError, match="compares texts.*Let the teacher run beside the stud"):
+            kbs.write_teacher_outputs(make_teacher(several), x, tmp_path / "others")
     with pytest.raises(ValueError, match="got <Ensemble of 2 .* such as ensemble.tasks"):
         kbs.write_teacher_outputs(kbs.Ensemble(teachers), x, tmp_path / "others")
     with pytest.raises(ValueError, match="be a task, or a list of several, got 'teacher.keras'"):
