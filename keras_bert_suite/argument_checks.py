@@ -4,6 +4,7 @@ import inspect
 import math
 import numbers
 import operator
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -92,6 +93,12 @@ def check_integer(name: str, value: Any, at_least: int = 0) -> None:
         valid = False
     if not valid:
         raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}.")
+
+
+def check_path(meant: str, value: Any) -> None:
+    """Raises ValueError if a value is no str and no path. `meant` is what it should be."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise ValueError(f"{meant} is given as a str or path, got {value!r:.80}.")
 
 
 def check_list(name: str, value: Any, of: str) -> None:

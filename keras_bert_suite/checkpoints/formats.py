@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+from keras_bert_suite.argument_checks import check_path
 from keras_bert_suite.checkpoints.elmo.reader import ElmoCheckpoint, is_elmo
 from keras_bert_suite.checkpoints.google_tf1.reader import GoogleCheckpoint
 from keras_bert_suite.checkpoints.google_tf1.related_models import NAMED_MODELS
@@ -108,11 +109,7 @@ def preset_name(preset):
     Raises:
         ValueError: if `preset` is no str or path.
     """
-    if not isinstance(preset, (str, os.PathLike)):
-        raise ValueError(
-            "A checkpoint is given as a str or path, such as 'hf://owner/name', got "
-            f"{preset!r:.80}."
-        )
+    check_path("A checkpoint such as 'hf://owner/name'", preset)
     name = os.fspath(preset)
     return name if "://" in name else os.path.expanduser(name)
 

@@ -37,6 +37,10 @@ class OutputForm:
         names = {"classes": "softmax", "label sets": "sigmoid"}
         return names.get(self.kind) if self.from_logits else None
 
+    def name_outputs(self) -> str:
+        """The outputs, for a message, such as "classes as logits"."""
+        return f"{self.kind} as {'logits' if self.from_logits else 'probabilities'}"
+
     def name_labels(self) -> str:
         """The labels, for a message."""
         if self.kind == "classes" and self.size is None:

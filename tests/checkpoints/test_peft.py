@@ -43,16 +43,28 @@ FAMILIES = {
     ),
 }
 
+#: Our task -> (the class of transformers, peft's type of it, its labels). peft has no choices.
+HEADS = {
+    "TokenClassifier": ("BertForTokenClassification", "TOKEN_CLS", 3),
+    "QuestionAnswerer": ("BertForQuestionAnswering", "QUESTION_ANS", 2),
+    "MultipleChoice": ("BertForMultipleChoice", None, 1),
+}
 
-def make_theirs(folder, family="bert", prompts=0, **arguments):
-    """(model of peft with random LoRA or prompts, folder of its base). B is not zero."""
+
+def make_theirs(folder, family="bert", prompts=0, head=None, **arguments):
+    """(model of peft with random LoRA or prompts, folder of its base). B is not zero.
+
+    `head` is one of `HEADS`; None for that of texts.
+    """
     import peft
     import torch
     import transformers
 
     torch.manual_seed(0)
     name, fields, targets = FAMILIES[family]
-    config = transformers.AutoConfig.for_model(family, **{**SIZES, **fields, "num_labels": 3})
+    name, task_type, num_labels = HEADS.get(head, (name, "SEQ_CLS", 3))
+    sizes = {**SIZES, **fields, "num_labels": num_labels}
+    config = transformers.AutoConfig.for_model(family, **sizes)
     config.classifier_dropout = config.classifier_dropout_prob = 0.0
     model = getattr(transformers, name)(config).eval()
     model.save_pretrained(folder / "base")
@@ -63,7 +75,7 @@ def make_theirs(folder, family="bert", prompts=0, **arguments):
         prompts = peft.PromptTuningConfig(task_type="SEQ_CLS", num_virtual_tokens=prompts, **sizes)
         return peft.get_peft_model(model, prompts).eval(), folder / "base"
     arguments = {"r": 2, "lora_alpha": 6, "target_modules": targets, **arguments}
-    adapted = peft.get_peft_model(model, peft.LoraConfig(task_type="SEQ_CLS", **arguments))
+    adapted = peft.get_peft_model(model, peft.LoraConfig(task_type=task_type, **arguments))
     for key, weight in adapted.named_parameters():
         if "lora_" in key:
             torch.nn.init.normal_(weight, std=0.5)
@@ -93,6 +105,28 @@ def score_theirs(model, rows):
             "attention_mask": torch.tensor(rows["padding_mask"]),
         }
         return model(**given).logits.numpy()
+
+
+def ask_theirs(head, model, rows):
+    """What a head of `HEADS` says of tokens that are there, or of choices."""
+    import torch
+
+    given = {"input_ids": torch.tensor(rows["token_ids"]).long()}
+    given["attention_mask"] = torch.tensor(rows["padding_mask"])
+    with torch.no_grad():
+        found = model(**given)
+    if head == "QuestionAnswerer":
+        return pick_tokens(torch.stack([found.start_logits, found.end_logits], -1).numpy(), rows)
+    return pick_tokens(found.logits.numpy(), rows)
+
+
+def ask_ours(head, task, rows):
+    found = score_ours(task, rows)
+    return pick_tokens(found.swapaxes(1, 2) if head == "QuestionAnswerer" else found, rows)
+
+
+def pick_tokens(outputs, rows):
+    return outputs[rows["padding_mask"] == 1] if outputs.ndim == 3 else outputs
 
 
 def score_ours(task, rows):
@@ -129,6 +163,35 @@ def test_folder_is_read_and_written(family, tmp_path):
     plain = getattr(transformers, FAMILIES[family][0]).from_pretrained(base)
     again = peft.PeftModel.from_pretrained(plain, tmp_path / "ours").eval()
     np.testing.assert_allclose(score_theirs(again, rows), score_ours(task, rows), atol=1e-5)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_heads_of_words_spans_and_choices(head, tmp_path):
+    """Heads of texts, words and choices have one name there."""
+    import peft
+    import transformers
+
+    also = {"modules_to_save": ["classifier"]} if head == "MultipleChoice" else {}
+    theirs, base = make_theirs(tmp_path, head=head, **also)
+    for key, weight in theirs.named_parameters():
+        if "modules_to_save" in key:
+            weight.data.add_(0.3)
+    theirs.save_pretrained(tmp_path / "theirs")
+    task = getattr(kbs, head).from_preset(base, preprocessor=None)
+    rows = make_rows(task)
+    if head == "MultipleChoice":
+        rows = {name: x[None] for name, x in rows.items()}
+    task.load_adapter(tmp_path / "theirs")
+    wanted = ask_theirs(head, theirs, rows)
+    np.testing.assert_allclose(ask_ours(head, task, rows), wanted, atol=1e-5)
+    for weight in task.trainable_weights:
+        weight.assign(weight + 0.1)
+    task.save_peft(tmp_path / "ours", base=str(base))
+    plain = getattr(transformers, HEADS[head][0]).from_pretrained(base)
+    again = peft.PeftModel.from_pretrained(plain, tmp_path / "ours").eval()
+    got = ask_theirs(head, again, rows)
+    np.testing.assert_allclose(got, ask_ours(head, task, rows), atol=1e-5)
+    assert np.abs(got - wanted).max() > 1e-3
 
 
 @pytest.mark.parametrize("family", [name for name in FAMILIES if name != "modernbert"])
@@ -249,6 +312,7 @@ def test_other_folders_are_refused(fields, message, tmp_path):
     ("targets", "labels", "message"),
     [
         ("all-linear", 3, r"LoRA on bert\.pooler\.dense, and .*merge_and_unload\(\)"),
+        (["word_embeddings"], 3, r"LoRA on .*lora_embedding_A, .*merge_and_unload\(\)"),
         (["query"], 2, "is for another base or head: classifier/bias has the shape"),
     ],
 )

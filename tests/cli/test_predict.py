@@ -62,6 +62,29 @@ def test_probabilities_are_those_of_a_server(run, finetuned, expected, tmp_path,
     check_tsv(out, expected)
 
 
+def test_rows_that_leave_early(run, workshop, tmp_path):
+    """Its answers and scores are those of the task itself."""
+    packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), 16)
+    parts = {"preprocessor": packer, "label_names": ["no", "yes"], "method": "deebert"}
+    task = kbs.EarlyExitClassifier(kbs.BertBackbone(**TINY), **parts)
+    randomize(task)
+    task.save(tmp_path / "untuned.keras")
+    arguments = ["--text_column=sentence", "--input", workshop / "dev.tsv"]
+    status, _, err = run("predict", "--model", tmp_path / "untuned.keras", *arguments)
+    assert status == 1 and "Call `tune_exits(dev_texts, dev_labels)`, or set `threshold`" in err
+    rows = kbs.read_table(workshop / "dev.tsv", "sentence", "label")
+    curve = task.measure_exits(rows.x, rows.y)
+    task.threshold = curve[len(curve) // 2].threshold
+    assert {*task.predict(rows.x, return_layers=True, verbose=0)[1]} == {1, 2}
+    task.save(tmp_path / "exits.keras")
+    status, out, err = run("predict", "--model", tmp_path / "exits.keras", *arguments)
+    assert (status, err) == (0, "")
+    check_tsv(out, (task.predict_labels(rows.x), task.predict_probabilities(rows.x)))
+    status, out, err = run("evaluate", "--model", tmp_path / "exits.keras", *arguments)
+    assert (status, err) == (0, "")
+    assert out.startswith(f"rows 32, accuracy {task.score(rows.x, rows.y)['accuracy']:.4f}, ")
+
+
 def test_json_lines_of_a_table(run, finetuned, expected, tmp_path):
     table = tmp_path / "texts.csv"
     table.write_text("id,film\n" + "".join(f'{i},"{text}"\n' for i, text in enumerate(TEXTS)))

@@ -536,6 +536,47 @@ def test_the_adapter_of_a_task_acts_in_its_parts(name):
         assert moved == ("low_rank-first" in weight.path), weight.path
 
 
+def add_random_lora(task, name):
+    task.adapt(kbs.LoRA(2, targets=".*"), name, verbose=False)
+    rng = np.random.default_rng(len(name))
+    for weight in task.backbone.weights_of_adapter(name).values():
+        weight.assign(rng.normal(size=weight.shape))
+
+
+@pytest.mark.parametrize("place", ["student", "teacher"])
+def test_attention_of_a_task_has_its_adapter(place):
+    """A copy of the teacher has nothing to learn, also if another task adapts the encoder."""
+    task = make_task()
+    add_random_lora(task, "first")
+    merged = task.merge_adapter()
+    other = kbs.TextClassifier(task.backbone, 2, preprocessor=task.preprocessor)
+    add_random_lora(other, "second")
+    student, teacher = (task, merged) if place == "student" else (merged, task)
+    terms = [kbs.AttentionScores(), kbs.AttentionRelations()]
+    technique = kbs.Distillation(teacher, alpha=0.0, label_weight=0.0, terms=terms)
+    student.compile(keras.optimizers.SGD(1e-9), technique=technique)
+    (loss,) = student.fit(TEXTS, LABELS, batch_size=12, verbose=0).history["loss"]
+    assert loss < 1e-6
+
+
+@pytest.mark.parametrize("place", ["student", "teacher"])
+def test_one_of_student_and_teacher_has_prompts(place):
+    """Packed rows have places for those of the student."""
+    losses = []
+    for packs in (False, True):
+        tasks = {"student": make_task(), "teacher": make_task(num_layers=2)}
+        tasks[place].adapt(kbs.PromptTuning(2, "good film"), verbose=False)
+        student = tasks["student"]
+        student.classifier_dropout.rate = 0.0
+        terms = [kbs.HiddenStates(), kbs.AttentionScores()]
+        student.compile(
+            keras.optimizers.SGD(0.1), technique=kbs.Distillation(tasks["teacher"], terms=terms)
+        )
+        found = student.fit(TEXTS, LABELS, batch_size=12, verbose=0, sequence_packing=packs)
+        losses += found.history["loss"]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)
+
+
 def test_features_of_a_task_have_its_adapter():
     task = make_task()
     task.adapt(kbs.LoRA(2), "first", verbose=False)

@@ -192,7 +192,7 @@ def test_the_exits_of_a_classifier_learn_alone(method):
 
 def test_files_keep_the_threshold_and_what_is_frozen(tmp_path):
     task = kbs.EarlyExitClassifier.from_classifier(make_classifier(), "deebert", exit_layers=[1, 4])
-    task.threshold = 0.4
+    task.threshold = np.float32(0.4)  # As quantiles of NumPy are.
     wanted = task.predict(TEXTS, return_layers=True, verbose=0)
     task.save(tmp_path / "task.keras")
     task.save_to_preset(tmp_path / "preset")
@@ -226,6 +226,17 @@ def test_exits_of_a_classifier_with_an_adapter_learn_alone(tmp_path):
     assert again.optimizer.iterations == task.optimizer.iterations
     again.fit(TEXTS, LABELS, verbose=0)
     np.testing.assert_allclose(find_all_logits(again)[:, -1], classifier.predict(TEXTS), atol=1e-6)
+
+
+def test_exits_read_the_text_behind_prompts():
+    """In training and where rows leave."""
+    task = make_task(threshold=1)
+    task.adapt(kbs.PromptTuning(3), verbose=False)
+    exits, wanted = zip(*(leave("pabee", row, 1) for row in find_all_logits(task)), strict=True)
+    found, layers = task.predict(TEXTS, return_layers=True, verbose=0)
+    np.testing.assert_array_equal(layers, np.array(exits) + 1)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=5e-6)
+    assert len(set(layers)) > 1
 
 
 def test_the_curve_is_what_predict_does():

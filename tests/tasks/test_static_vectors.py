@@ -141,8 +141,11 @@ def test_bad_teachers_and_sizes_are_refused(teacher):
         kbs.distill_static(kbs.TextClassifier(kbs.BertBackbone(**ONE_LAYER), 2))
     with pytest.raises(ValueError, match=r"dimensions must be at most 16, .* \(16\) .* got 17"):
         kbs.distill_static(teacher, 17)
-    with pytest.raises(ValueError, match=r"sif_coefficient must be between 0 and 1, got 1\.5"):
-        kbs.distill_static(teacher, 4, sif_coefficient=1.5)
+    for wrong in (1.5, "1e-4"):
+        with pytest.raises(
+            ValueError, match=f"must be between 0 and 1, got {wrong!r}. None leaves"
+        ):
+            kbs.distill_static(teacher, 4, sif_coefficient=wrong)
     with pytest.raises(ValueError, match="The 2 texts have no known token"):
         kbs.distill_static(teacher, 4, texts=["xyz", ""], verbose=0)
     with pytest.raises(ValueError, match="a teacher on a BertBackbone with the preprocessor None"):

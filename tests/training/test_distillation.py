@@ -223,8 +223,18 @@ def test_outputs_from_disk_teach_as_the_teachers_do(kind, tmp_path):
         task.compile(technique=technique)
     with pytest.raises(ValueError, match="teacher with the label_names .* Build the student with"):
         make("label sets")[0].compile(technique=kbs.Distillation(str(tmp_path / "outputs")))
+    parts = {"preprocessor": beside.preprocessor, "label_names": ["no", "yes"]}
+    student = kbs.TextClassifier(beside.backbone, activation="softmax", **parts)
+    with pytest.raises(ValueError, match="predictions classes as logits, .* as probabilities"):
+        student.compile(technique=kbs.Distillation(str(tmp_path / "outputs")))
+    student = kbs.Pretrainer(beside.backbone)
+    with pytest.raises(ValueError, match="with the task TextClassifier, .* has Pretrainer"):
+        student.compile(technique=kbs.Distillation(str(tmp_path / "outputs")))
     with pytest.raises(ValueError, match="do not say all of its predictions. Let the teacher run"):
         kbs.write_teacher_outputs(make_teacher("chains"), x, tmp_path / "others")
+    for several in ("vectors", "rankings", "towers"):
+        with pytest.raises(ValueError, match="compares texts.*Let the teacher run beside the stud"):
+            kbs.write_teacher_outputs(make_teacher(several), x, tmp_path / "others")
     with pytest.raises(ValueError, match="got <Ensemble of 2 .* such as ensemble.tasks"):
         kbs.write_teacher_outputs(kbs.Ensemble(teachers), x, tmp_path / "others")
     with pytest.raises(ValueError, match="be a task, or a list of several, got 'teacher.keras'"):

@@ -79,7 +79,7 @@ DOCUMENTS = replace(TEXTS, task="DocumentClassifier")
 RANKINGS = replace(TEXTS, task="TextRanker", commands=("ranking",))
 ENTAILMENTS = replace(TEXTS, task="ZeroShotClassifier", commands=())
 # Its exits have the names of their blocks, such as exit_2 and exit_2_pooler.
-EXITS = replace(TEXTS, task="EarlyExitClassifier", ending=None, commands=())
+EXITS = replace(TEXTS, task="EarlyExitClassifier", ending=None, commands=("classify", "regress"))
 
 ATTRIBUTES = HeadType(
     task="AttributeClassifier",

@@ -4,6 +4,7 @@ Source: https://huggingface.co/docs/peft/developer_guides/checkpoint, peft 0.21.
 """
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import keras
@@ -12,6 +13,7 @@ import numpy as np
 from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.checkpoints.head_types.records import TEXTS, find_head
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
+from keras_bert_suite.checkpoints.model_types.name_table import is_of_head
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES, type_of_model
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile
 from keras_bert_suite.files.atomic_directory import atomic_directory
@@ -188,6 +190,7 @@ def read_peft(model, path):
             tensors[f"{layer}/low_rank-adapter/{found[2].lower()}"] = np.array(file.tensor(name)).T
         else:
             weights[row[0]] = row[1](np.array(file.tensor(name)))
+    _check_places(folder, [name for name in strangers if ".lora_embedding_" in name])
     if strangers or not tensors:
         missing = "LoRA" if is_lora else _PROMPTS
         raise ValueError(
@@ -224,8 +227,10 @@ class _Speller:
             )
         paths = weights_by_path(model)
         names = kind.classifier_names if TEXTS.path in paths else kind.names
-        self.kind = kind
-        self.names = kind.fit_names(names, getattr(backbone, "num_heads", None))
+        names = kind.fit_names(names, getattr(backbone, "num_heads", None))
+        # Several heads have one name there, of which this model has one.
+        rows = (row for row in names.rows if row[0] in paths or not is_of_head(row[0]))
+        self.kind, self.names = kind, replace(names, rows=tuple(rows))
         head = find_head(paths)
         self.ending = None if head is None else kind.find_ending(head)
         encoder = {weight.path for weight in backbone.weights}
@@ -344,7 +349,11 @@ def _check_modules(folder, modules, model):
     """
     layers = getattr(model, "backbone", model)._flatten_layers()
     places = {layer.path for layer in layers if hasattr(layer, "add_adapter")}
-    others = [name for layer, name in modules.items() if layer not in places]
+    _check_places(folder, [name for layer, name in modules.items() if layer not in places])
+
+
+def _check_places(folder, others):
+    """Raises a ValueError if there is LoRA on other layers, such as a table of tokens."""
     if others:
         raise ValueError(
             f"{folder} has LoRA on {list_names(others)}, and LoRA of this package is on the dense "

@@ -1,7 +1,6 @@
 """Writes and reads the folder of an adapter: its weights, those of the head, and what they fit."""
 
 import contextlib
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.annotations import Config, PathLike
-from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.argument_checks import check_path, with_article
 from keras_bert_suite.checkpoints import PEFT_CONFIG
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile
 from keras_bert_suite.files.atomic_directory import atomic_directory
@@ -103,11 +102,7 @@ def is_of_peft(path: PathLike) -> bool:
     Raises:
         ValueError: if it is no str or path.
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise ValueError(
-            "An adapter is given as the folder that `save_adapter` has written, a str or path, "
-            f"got {path!r:.80}."
-        )
+    check_path("An adapter, the folder that `save_adapter` has written,", path)
     return (Path(path).expanduser() / PEFT_CONFIG).is_file()
 
 

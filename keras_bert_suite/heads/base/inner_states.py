@@ -9,6 +9,7 @@ from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.heads.base.attention_maps import find_mask
 from keras_bert_suite.heads.base.split_models import TaskPart
 from keras_bert_suite.layers import BartBlock, SelfAttention, TransformerBlock
+from keras_bert_suite.layers.adapters.adaptable import act_in
 from keras_bert_suite.layers.attention.self_attention import expand_attention_mask
 from keras_bert_suite.models.encoder import Encoder
 
@@ -82,11 +83,13 @@ class InnerStates:
     def project(self, index: int, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (B, heads, L, D) of layer `index`, with their positions.
 
-        `states` are float (B, L, H), the hidden states that the layer reads.
+        `states` are float (B, L, H), the hidden states that the layer reads. The adapter of the
+        task acts, without dropout.
         """
         block = self.blocks[index]
         attention = block.self_attention
-        query, key, value = attention.project(block.prepare(states))
+        with act_in(self.model, training=False):
+            query, key, value = attention.project(block.prepare(states))
         return attention.place_queries(query, None), *attention.place_keys(key, value, None)
 
     def find_visible(self, inputs: dict[str, Tensor]) -> Tensor:

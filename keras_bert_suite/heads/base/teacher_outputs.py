@@ -18,6 +18,7 @@ from keras_bert_suite.training.techniques.distillation.stored_teacher import (
     FACTS_FILE,
     TEACHER_OUTPUTS,
     StoredTeacher,
+    describe_outputs,
 )
 from keras_bert_suite.training.techniques.distillation.teachers import find_digest, list_teachers
 
@@ -46,7 +47,8 @@ def write_teacher_outputs(
 
     Raises:
         ValueError: if the outputs of a row depend on more than its texts, as with a CRF, whose
-            transitions count, too, or with several outputs.
+            transitions count, too, or with several outputs; or if a row has several texts, which
+            a task such as a `TextEmbedder` or a `TextRanker` compares.
         FileExistsError: if there is anything at `path`.
     """
     check_integer("batch_size", batch_size, at_least=1)
@@ -54,13 +56,11 @@ def write_teacher_outputs(
     for task in teachers:
         if not isinstance(task, keras.Model):
             raise ValueError(f"teacher must be a task, or a list of several, got {task!r:.80}.")
+    described = [_describe(task) for task in teachers]
     rows = _read_rows(teachers[0], x)
     if not len(rows):
         raise ValueError("The outputs of a teacher need at least one row, got none.")
-    facts = {
-        "rows": describe_rows(rows),
-        "teachers": [_describe(task) for task in teachers],
-    }
+    facts = {"rows": describe_rows(rows), "teachers": described}
     with atomic_directory(path, overwrite) as directory:
         array: Any = None
         for place, task in enumerate(teachers):
@@ -123,9 +123,11 @@ def _describe(task: Any) -> dict[str, Any]:
             f"The outputs of {with_article(task)} do not say all of its predictions. Let the "
             "teacher run beside the student: Distillation(teacher)."
         )
-    return {
-        "task": task.HEAD.task,
-        "digest": find_digest(task),
-        "label_names": getattr(task, "label_names", None),
-        "width": task.output.shape[-1],
-    }
+    axes = {axis for kind in task.data.packed_axes for axis in kind}
+    if axes & {"texts", "candidates"}:
+        raise ValueError(
+            f"{with_article(task, 'A')} compares texts, and is trained on several of them in a "
+            "row, which have one place for outputs on disk. Let the teacher run beside the "
+            "student: Distillation(teacher)."
+        )
+    return {"digest": find_digest(task), **dict(describe_outputs(task))}

@@ -250,6 +250,8 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
 
     @threshold.setter
     def threshold(self, threshold: float | None) -> None:
+        if isinstance(threshold, np.generic):  # Files keep numbers of Python.
+            threshold = threshold.item()
         if threshold is not None:
             num_exits = len(self.exit_layers) + 1
             self._method.check_threshold(threshold, num_exits, self.num_classes)
@@ -281,7 +283,10 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
             encoder, inputs = Encoder.of(self.backbone), self.backbone.input
             hidden = encoder.hidden_states or ()
             states = [hidden[layer] for layer in self.exit_layers]
-            logits = self._classify(states, encoder.trace_summary(), inputs["padding_mask"])
+            # The exits read them without those of prompts, which go on with the row.
+            read = encoder.make_layer_model().output
+            seen = [read[layer] for layer in self.exit_layers]
+            logits = self._classify(seen, encoder.trace_summary(), inputs["padding_mask"])
             layers = [*self.exit_layers, len(encoder.list_calls())]
             self._stages = Stages(make_stage_models(self, states, logits), layers)
         return self._stages

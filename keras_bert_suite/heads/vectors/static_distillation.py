@@ -1,5 +1,6 @@
 """Makes static vectors of a trained embedder."""
 
+import numbers
 from collections.abc import Sequence
 
 import numpy as np
@@ -63,10 +64,11 @@ def distill_static(
     packer = _find_packer(teacher)
     tokenizer = packer.tokenizer
     token_ids = np.flatnonzero(tokenizer.find_ordinary()).astype("int32")
-    if sif_coefficient is not None and not 0 < sif_coefficient < 1:
+    is_number = isinstance(sif_coefficient, numbers.Real)
+    if sif_coefficient is not None and not (is_number and 0 < sif_coefficient < 1):
         raise ValueError(
-            f"sif_coefficient must be between 0 and 1, got {sif_coefficient}. None leaves out the "
-            "weights."
+            f"sif_coefficient must be between 0 and 1, got {sif_coefficient!r}. None leaves out "
+            "the weights."
         )
     pooled = teacher.vectors.input  # Not yet scaled to the length 1.
     width = int(pooled.shape[-1])

@@ -9,6 +9,7 @@ import keras
 from keras_bert_suite.annotations import Patterns
 from keras_bert_suite.argument_checks import (
     check_dropouts,
+    check_flag,
     check_integer,
     check_patterns,
     check_positive,
@@ -61,13 +62,10 @@ class LoRA(Adaptation):
         dropout: float = 0.0,
         use_rslora: bool = False,
     ) -> None:
-        if isinstance(rank, bool):  # It is an integer to Python.
-            raise ValueError(f"rank must be an integer of at least 1, got {rank}.")
         check_integer("rank", rank, at_least=1)
         check_positive("alpha", rank if alpha is None else alpha)
         check_dropouts(dropout=dropout)
-        if not isinstance(use_rslora, bool):
-            raise ValueError(f"use_rslora must be True or False, got {use_rslora!r}.")
+        check_flag("use_rslora", use_rslora)
         self.rank = rank
         self.alpha = rank if alpha is None else alpha
         targets = [targets] if isinstance(targets, str) else targets

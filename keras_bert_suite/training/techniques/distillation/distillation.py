@@ -33,6 +33,7 @@ from keras_bert_suite.training.techniques.output_comparison import OutputCompari
 from keras_bert_suite.training.techniques.technique import Batch, Technique
 
 #: The arrays beside the inputs of a model that say which tokens stand where, which teachers read.
+#: The first is of packed rows.
 COMPANIONS = ("sequence_layout", "global_attention_mask")
 
 
@@ -158,7 +159,7 @@ class Distillation(Technique):
             self.saved.append(SavedTeacher.of(teacher, path, inner[-1]))
         if self.problem is not None:
             self.teacher = []
-        self.inner = student, inner
+        self.inner, self.prompt_length = (student, inner), model.find_prompt_length()
         number = len(self.saved) if self.stored is None else len(self.stored.teachers)
         self.shares = share_weights(self.teacher_weights, number)
         self.comparisons = [
@@ -228,7 +229,7 @@ class Distillation(Technique):
         if self.stored is not None:
             told = _read_outputs(self.stored, batch.x)
         taught = [
-            _ask(inner.model if inner else task, task.input, batch.x)
+            self._ask(task, inner.model if inner else task, batch.x)
             for task, inner in zip(self.teacher, teachers, strict=True)
         ]
         for term in self.terms:
@@ -247,6 +248,17 @@ class Distillation(Technique):
             ]
             total = total + self.alpha * self.temperature**2 * self._weigh(apart)
         return total, outputs
+
+    def _ask(self, teacher: Any, model: Any, x: Any) -> Any:
+        """What a teacher says of a batch, without dropout and without a gradient.
+
+        The layout of packed rows has places for the prompts of the student. A teacher with fewer or
+        more of them reads the rows of the batch.
+        """
+        has_places = teacher.find_prompt_length() == self.prompt_length
+        names = {*teacher.input, *(COMPANIONS if has_places else COMPANIONS[1:])}
+        given = {name: array for name, array in x.items() if name in names}
+        return keras.tree.map_structure(ops.stop_gradient, model(given, training=False))
 
     def _weigh(self, apart: Sequence[Any]) -> Any:
         """The mean of what each teacher adds, by the weights of the teachers."""
@@ -283,9 +295,3 @@ def _read_outputs(stored: StoredTeacher, x: Any) -> list[Any]:
         )
     outputs = ops.stop_gradient(x[TEACHER_OUTPUTS])
     return [outputs[:, i] for i in range(len(stored.teachers))]
-
-
-def _ask(model: Any, names: Any, x: Any) -> Any:
-    """What a teacher says of a batch, without dropout and without a gradient."""
-    given = {name: a for name, a in x.items() if name in names or name in COMPANIONS}
-    return keras.tree.map_structure(ops.stop_gradient, model(given, training=False))

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ class StoredTeacher:
     Attributes:
         path: str, the folder.
         rows: str, the number of the rows and their digest.
-        teachers: list of dicts, of each teacher its class, its digest, its labels and its width.
+        teachers: list of dicts, of each teacher its digest and what `describe_outputs` says.
     """
 
     path: str
@@ -51,16 +52,19 @@ class StoredTeacher:
 
     def check(self, student: Any) -> None:
         """Raises a ValueError if the outputs are no targets of a student."""
-        own = {
-            "task": student.HEAD.task,
-            "label_names": getattr(student, "label_names", None),
-            "width": student.output.shape[-1],
-        }
-        for teacher in self.teachers:
-            for name, value in own.items():
+        for name, value in describe_outputs(student):
+            for teacher in self.teachers:
                 if teacher[name] != value:
                     raise ValueError(
                         f"The outputs in {self.path} are of a teacher with the {name} "
                         f"{teacher[name]}, and the student, {with_article(student)}, has {value}. "
                         f"Build the student with the {name} of the teacher."
                     )
+
+
+def describe_outputs(task: Any) -> Iterator[tuple[str, Any]]:
+    """What the outputs of a task are, as (name, value). An earlier one says whether a later is."""
+    yield "task", task.HEAD.task
+    yield "label_names", getattr(task, "label_names", None)
+    yield "width", task.output.shape[-1]
+    yield "predictions", task.find_output_form().name_outputs()

@@ -236,10 +236,8 @@ def check_outputs(student: Any, teacher: Any) -> None:
             "student the width of the teacher, or learn from its hidden states alone, which are "
             "projected: Distillation(teacher, alpha=0, label_weight=1, terms=[HiddenStates()])."
         )
-    forms = [task.find_output_form() for task in (student, teacher)]
-    kinds = [(form.kind, "logits" if form.from_logits else "probabilities") for form in forms]
-    if kinds[0] != kinds[1]:
-        said = [" as ".join(kind) for kind in kinds]
+    said = [task.find_output_form().name_outputs() for task in (student, teacher)]
+    if said[0] != said[1]:
         raise ValueError(
             f"The student predicts {said[0]}, and the teacher {said[1]}. Build both with the same "
             "problem_type and activation."
