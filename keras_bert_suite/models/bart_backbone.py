@@ -19,7 +19,11 @@ from keras_bert_suite.models.bert_backbone import get_activation
 from keras_bert_suite.models.cross_attention_decoder import CrossAttentionDecoder, DecoderLayers
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.models.encoder import Encoder
+from keras_bert_suite.models.frame_inputs import make_inputs, name_frame_inputs
 from keras_bert_suite.models.text_encoder import TextEncoder
+
+#: The inputs of a decoder, int32 (B, T).
+TARGET_INPUTS = ("decoder_token_ids", "decoder_padding_mask")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -38,6 +42,12 @@ class BartBackbone(TextEncoder):
     tanh layer over the state of the last token, the first layer of BART's classification head; and
     with `output_hidden_states` also `hidden_states`, a list of the embeddings of the decoder and
     the outputs of its blocks. `connect_pairs` has the outputs for two texts.
+
+    With `frame_dim` the encoder reads frames, and the decoder still writes tokens: a `Seq2Seq`
+    writes the text of a recording or of an image. The inputs are then `frames`, float (B, L, D),
+    and `padding_mask`, int32 (B, L), the source, and `decoder_token_ids` and
+    `decoder_padding_mask`, int32 (B, T), what the decoder reads of the target. The outputs are
+    `encoder_sequence_output` (B, L, H) and `decoder_sequence_output` (B, T, H). There is no pooler.
 
     Args:
         vocabulary_size: int V.
@@ -59,6 +69,8 @@ class BartBackbone(TextEncoder):
         layer_norm_epsilon: float.
         initializer_range: float, standard deviation of the truncated normal.
         output_hidden_states: bool, whether to output `hidden_states`.
+        frame_dim: int D, for an encoder of frames, as for `BertBackbone`. `vocabulary_size` is that
+            of the decoder. `scale_embeddings` does not scale frames, as in transformers.
         remat: bool, as for `BertBackbone`.
         dtype: as for `BertBackbone`. Norms and softmax are computed in float32.
 
@@ -107,6 +119,7 @@ class BartBackbone(TextEncoder):
         layer_norm_epsilon: float = 1e-5,
         initializer_range: float = 0.02,
         output_hidden_states: bool = False,
+        frame_dim: int | None = None,
         remat: bool = False,
         dtype: Dtype | None = None,
         **kwargs: Any,
@@ -156,12 +169,16 @@ class BartBackbone(TextEncoder):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
         self.output_hidden_states = output_hidden_states
+        self.frame_dim = frame_dim
+        if frame_dim is not None:
+            self.input_names = name_frame_inputs(self.input_names)
 
         self._make_layers(remat, dtype)
-        inputs = {
-            name: keras.Input(shape=(None,), dtype="int32", name=name) for name in self.input_names
-        }
-        outputs = self._connect_layers(inputs)
+        inputs = make_inputs(self.input_names, frame_dim)
+        if frame_dim is None:
+            outputs = self._connect_layers(inputs)
+        else:
+            inputs, outputs = self._connect_frames(inputs)
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
 
     def _make_layers(self, remat: bool, dtype: Dtype | None) -> None:
@@ -174,7 +191,7 @@ class BartBackbone(TextEncoder):
             dtype=dtype,
             name="token_embedding",
         )
-        self.embeddings = self._make_embeddings(dtype)
+        self.embeddings = self._make_embeddings(dtype, frame_dim=self.frame_dim)
         encoder_blocks = self._make_blocks(
             self.num_layers, self.num_heads, self.intermediate_dim, remat=remat, dtype=dtype
         )
@@ -196,17 +213,18 @@ class BartBackbone(TextEncoder):
         )
         self.encoder_layers = encoder_blocks
         self.transformer_layers = [*encoder_blocks, *decoder_blocks]
-        self.pooler = keras.layers.Dense(
-            self.hidden_dim,
-            activation="tanh",
-            kernel_initializer=initializer.clone(),
-            dtype=dtype,
-            name="pooler",
-        )
+        if self.frame_dim is None:
+            self.pooler = keras.layers.Dense(
+                self.hidden_dim,
+                activation="tanh",
+                kernel_initializer=initializer.clone(),
+                dtype=dtype,
+                name="pooler",
+            )
         # The head that scores the vocabulary has no layers before the product with the table.
         self.token_transform = keras.layers.Identity(dtype=dtype, name="token_transform")
 
-    def _make_embeddings(self, dtype: Dtype | None) -> BartEmbeddings:
+    def _make_embeddings(self, dtype: Dtype | None, frame_dim: int | None = None) -> BartEmbeddings:
         return BartEmbeddings(
             self.token_embedding,
             self.max_sequence_length,
@@ -215,6 +233,7 @@ class BartBackbone(TextEncoder):
             initializer_range=self.initializer_range,
             scale_tokens=self.scale_embeddings,
             position_offset=self.position_offset,
+            frame_dim=frame_dim,
             dtype=dtype,
             name="embeddings",
         )
@@ -256,6 +275,19 @@ class BartBackbone(TextEncoder):
             outputs["hidden_states"] = self.hidden_states
         return outputs
 
+    def _connect_frames(self, source: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The inputs and the outputs of the model of a source of frames and a target."""
+        target = make_inputs(TARGET_INPUTS, None)
+        encoded = self.encode_sources(source)
+        self.hidden_states = self.decoder(*target.values(), encoded, source["padding_mask"])
+        outputs = {
+            "encoder_sequence_output": encoded,
+            "decoder_sequence_output": self.hidden_states[-1],
+        }
+        if self.output_hidden_states:
+            outputs["hidden_states"] = self.hidden_states
+        return {**source, **target}, outputs
+
     def encode_summary(self, inputs: dict[str, Tensor]) -> Tensor:
         """The vectors of rows, symbolic float (B, P).
 
@@ -270,8 +302,8 @@ class BartBackbone(TextEncoder):
         return model(inputs)
 
     def encode_sources(self, source: dict[str, Tensor]) -> Tensor:
-        """The output of the encoder, float (B, L, H), for packed arrays int32 (B, L)."""
-        hidden = self.embeddings(source["token_ids"])
+        """The output of the encoder, float (B, L, H), for packed arrays (B, L)."""
+        hidden = self.embeddings(source[self.input_names[0]])
         for block in self.encoder_layers:
             hidden = block(hidden, source["padding_mask"])
         return hidden if self.final_norm is None else self.final_norm(hidden)
@@ -287,15 +319,15 @@ class BartBackbone(TextEncoder):
         Returns:
             tuple (dict of symbolic int32: `token_ids` and `padding_mask` (B, L) of the source,
             `decoder_token_ids` and `decoder_padding_mask` (B, T) of the tokens that the decoder
-            reads; symbolic float (B, T, H)).
+            reads; symbolic float (B, T, H)). Frames, float (B, L, D), take the place of the
+            `token_ids` of an encoder of frames.
         """
-        names = ("decoder_token_ids", "decoder_padding_mask")
-        inputs = {name: keras.Input(shape=(None,), dtype="int32", name=name) for name in names}
-        source = self.input
+        if self.frame_dim is not None:
+            return self.input, self.output["decoder_sequence_output"]
+        target, source = make_inputs(TARGET_INPUTS, None), self.input
         encoded = self.encode_sources(source)
-        target = [inputs[name] for name in names]
-        states = self.decoder(*target, encoded, source["padding_mask"])
-        return {**source, **inputs}, states[-1]
+        states = self.decoder(*target.values(), encoded, source["padding_mask"])
+        return {**source, **target}, states[-1]
 
     def list_calls(self) -> list[keras.layers.Layer]:
         """The blocks of the decoder, to which `hidden_states` belong."""
@@ -310,9 +342,11 @@ class _SourceEncoder(Encoder, keras.Model):
     """The encoder of a `BartBackbone` alone, which reads sources."""
 
     def __init__(self, backbone: BartBackbone) -> None:
-        encoded = backbone.encode_sources(backbone.input)
-        super().__init__(backbone.input, {"sequence_output": encoded}, name="encoder")
+        source = {name: backbone.input[name] for name in backbone.input_names}
+        encoded = backbone.encode_sources(source)
+        super().__init__(source, {"sequence_output": encoded}, name="encoder")
         self.vocabulary_size = backbone.vocabulary_size
+        self.frame_dim = backbone.frame_dim
         self.max_sequence_length = backbone.max_sequence_length
         self._unused = [backbone.find_unused(transformed) for transformed in (False, True)]
 

@@ -224,7 +224,7 @@ class Encoder:
         With `transformed` the head is on `transform_tokens` of the states.
         """
         model = self.as_model()
-        if not isinstance(model.output, dict):
+        if not isinstance(model.output, dict) or "sequence_output" not in model.output:
             return frozenset()
         used = [keras.Model(model.input, model.output["sequence_output"], name="sequence_encoder")]
         if transformed and self.token_transform is not None:

@@ -48,6 +48,11 @@ def take_tokens(backbone: Any, token_ids: Sequence[int]) -> Any:
 
 def copy_for_frames(backbone: Any, frame_dim: int | None) -> Any:
     """See `TextEncoder.for_frames`."""
+    if backbone.frame_dim is not None:
+        raise ValueError(
+            f"This {type(backbone).__name__} reads frames of width {backbone.frame_dim}. Copy an "
+            "encoder of tokens, or build a new one with frame_dim."
+        )
     check_table(backbone)
     check_unconverted(backbone)
     config = backbone.get_config()
@@ -58,7 +63,9 @@ def copy_for_frames(backbone: Any, frame_dim: int | None) -> Any:
         )
     if frame_dim is None:
         frame_dim = backbone.token_embedding.output_dim
-    config |= {"vocabulary_size": None, "frame_dim": frame_dim}
+    config["frame_dim"] = frame_dim
+    if not hasattr(backbone, "encode_sources"):  # The decoder of a BART writes tokens.
+        config["vocabulary_size"] = None
     for name in ("part_embeddings", "embedding_rank"):
         if name in config:
             config[name] = None
@@ -98,16 +105,17 @@ def add_condition(backbone: Any, norm_condition: NormCondition) -> Any:
 
 def check_table(backbone: Any) -> None:
     """Raises a ValueError if an encoder has no table with a row for each token."""
+    if backbone.token_embedding is not None:
+        return
     if backbone.frame_dim is not None:
         raise ValueError(
             f"This {type(backbone).__name__} reads frames, so there is no table with a row for "
             "each token. Build an encoder of tokens for it."
         )
-    if backbone.token_embedding is None:
-        raise ValueError(
-            f"This {type(backbone).__name__} reads the characters of its tokens, so there is no "
-            "table with a row for each. It reads new tokens as it is."
-        )
+    raise ValueError(
+        f"This {type(backbone).__name__} reads the characters of its tokens, so there is no "
+        "table with a row for each. It reads new tokens as it is."
+    )
 
 
 def _copy_with_table(backbone: Any, embeddings: Any, token_ids: Sequence[int | None]) -> Any:

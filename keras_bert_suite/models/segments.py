@@ -41,7 +41,7 @@ def predict_segments(
     backbone = getattr(model, "backbone", model)
     memory = None
     for segment in segments:
-        rows = len(segment["token_ids"])
+        rows = len(segment["padding_mask"])
         if memory is None:
             memory = np.zeros((rows, backbone.num_layers, 0, backbone.hidden_dim), "float32")
         if len(memory) != rows:

@@ -397,7 +397,8 @@ class TextEncoder(
     def for_frames(self, frame_dim: int | None = None) -> Self:
         """Makes a copy of this encoder that reads frames, vectors in the place of token ids.
 
-        All weights are copied, but those of tokens: their table, and `part_embeddings`.
+        All weights are copied, but those of tokens: their table, and `part_embeddings`. The copy of
+        a `BartBackbone` keeps its table, because its decoder still writes tokens.
         `new.for_frames()` takes vectors as wide as the rows of this table in the place of the rows,
         as `inputs_embeds` of transformers.
 
@@ -414,7 +415,7 @@ class TextEncoder(
 
         Raises:
             ValueError: if the encoder has no table of tokens, is quantized or has LoRA, or if it is
-                an encoder-decoder.
+                a `BertEncoderDecoder`.
         """
         return copy_for_frames(self, frame_dim)
 

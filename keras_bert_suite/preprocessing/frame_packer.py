@@ -9,9 +9,10 @@ import numpy as np
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config
-from keras_bert_suite.argument_checks import check_foreign_arguments, check_integer
+from keras_bert_suite.argument_checks import check_foreign_arguments, check_integer, with_article
 from keras_bert_suite.preprocessing.padding_lengths import list_lengths
 from keras_bert_suite.preprocessing.preset_packer import DEFAULT_LENGTH
+from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -26,6 +27,8 @@ class FramePacker(checkpoints.SealedPreset, keras_hub.models.Preprocessor):
         sequence_length: int, the maximum number of frames in a row. A longer row is an error: only
             the user knows where a recording may be cut.
         padding_lengths: as for `SegmentPacker`.
+        tokenizer: the tokenizer of the texts that a `Seq2Seq` writes of rows of frames. None for
+            tasks that write no text.
 
     Example:
     ```python
@@ -39,9 +42,15 @@ class FramePacker(checkpoints.SealedPreset, keras_hub.models.Preprocessor):
         frame_dim: int,
         sequence_length: int = DEFAULT_LENGTH,
         padding_lengths: Literal["auto"] | Sequence[int] | None = "auto",
+        tokenizer: TextTokenizer | None = None,
         **kwargs: Any,
     ) -> None:
         check_foreign_arguments(type(self), kwargs)
+        if tokenizer is not None and not isinstance(tokenizer, TextTokenizer):
+            raise ValueError(
+                f"tokenizer must be a tokenizer of this package, got {with_article(tokenizer)}. "
+                "`open_tokenizer` opens the one of a checkpoint."
+            )
         check_integer("frame_dim", frame_dim, at_least=1)
         check_integer("sequence_length", sequence_length, at_least=1)
         super().__init__(**kwargs)
@@ -49,6 +58,7 @@ class FramePacker(checkpoints.SealedPreset, keras_hub.models.Preprocessor):
         self.frame_dim = frame_dim
         self.sequence_length = sequence_length
         self.padding_lengths = padding_lengths
+        self.tokenizer = tokenizer
         self.run_lengths: tuple[int, ...] | None = None  # As in `SegmentPacker`.
 
     def __call__(self, x: Any, y: Any = None, sample_weight: Any = None) -> Any:

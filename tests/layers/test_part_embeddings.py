@@ -58,6 +58,9 @@ def test_vectors_are_those_of_a_loop(filters, merge):
         ({"num_parts": 3}, r"parts of token 1 must be in \[0, 3\), the num_parts, got \[3, 3\]"),
         ({"parts": [[], []]}, "No token of 2 has a part"),
         ({"merge": "mean"}, "merge must be one of add, concat"),
+        ({"filters": []}, r"filters must be pairs of positive integers, .* got \[\]"),
+        ({"filters": (3, 8)}, r"such as \[\(1, 8\), \(2, 8\)\], .* got \(3, 8\)"),
+        ({"filters": [(0, 8)]}, r"filters must be pairs of positive integers"),
     ],
 )
 def test_wrong_arguments(arguments, message):

@@ -330,6 +330,7 @@ CASES = {
             "token_embedding": embedding(V + 1),
             "scale_tokens": True,
             "position_offset": 3,
+            "frame_dim": 4,
         },
         embed,
     ),

@@ -245,7 +245,7 @@ TABLE = {
     ),
     FramePacker: (
         {"frame_dim": 2, "sequence_length": 6},
-        {"frame_dim": 3, "sequence_length": 5, "padding_lengths": (4,)},
+        {"frame_dim": 3, "sequence_length": 5, "padding_lengths": (4,), "tokenizer": TOKENIZER},
     ),
     FrameMasker: (
         {},
@@ -315,6 +315,8 @@ def make_frames(number, width):
 def observe_frames(packer):
     """Of which lengths and widths rows are refused, and the shapes of batches."""
     found = [list(packer.allowed_lengths() or [])]
+    if packer.tokenizer is not None:
+        found.append(packer.tokenizer.get_vocabulary())
     for number, width in itertools.product((3, 5, 6), (2, 3)):
         try:
             found.append(list(packer([make_frames(number, width)])["frames"].shape))
@@ -352,7 +354,7 @@ def observe(layer):
 def load_vocabulary(twin, layer, folder):
     """Keras keeps the files of a tokenizer among the assets of a model."""
     source = getattr(layer, "tokenizer", layer)
-    if isinstance(layer, FramePacker | FrameMasker):
+    if isinstance(layer, FrameMasker) or source is None:
         return
     source.save_assets(folder)
     getattr(twin, "tokenizer", twin).load_assets(folder)

@@ -7,9 +7,10 @@ import keras_hub
 import numpy as np
 import pytest
 import transformers
+from bart_peers import generate, run_writer, save_peer
 from checkers import evaluate
-from family import MBART, MEMBERS, PIECES, write_pieces
-from peer_weights import to_numpy, transformers_peer
+from family import MEMBERS, PIECES, write_pieces
+from peer_weights import to_numpy
 from small_byte_pairs import MERGES, make_vocabulary
 from tables import everywhere_for
 
@@ -32,71 +33,19 @@ from keras_bert_suite.heads.targets.decoding import write_ids
 from keras_bert_suite.heads.targets.gaps import find_gaps
 from keras_bert_suite.heads.targets.writing_rules import find_rules
 
+START, PAD, END = 0, 1, 2
 SOURCES = ["the good film", "a low bad", "lower é the the the film", ""]
 TARGETS = ["good", "the film", "bad"]
-START, PAD, END = 0, 1, 2
 #: The special tokens of a Chinese BART in the vocabulary of `write_pieces`.
 CHINESE = {"bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0, "decoder_start_token_id": 3}
 SMALL = {"vocabulary_size": len(make_vocabulary()), "num_layers": 1, "num_heads": 2}
 SMALL = {**SMALL, "hidden_dim": 16, "intermediate_dim": 16, "max_sequence_length": 32}
 
 
-def save_peer(path, kind="bart", seed=0, end_bias=0.0, **config):
-    """Saves a random model that writes. Its logits are far apart, and it has a bias."""
-    import torch
-
-    member = MBART if kind == "mbart" else MEMBERS[kind]
-    config = {**member.config, "vocab_size": member.vocabulary_size, "d_model": 16, **config}
-    config = getattr(transformers, f"{member.prefix}Config")(**config)
-    cls = getattr(transformers, f"{member.prefix}ForConditionalGeneration")
-    peer = transformers_peer(cls, config, seed=seed)
-    for name, parameter in peer.named_parameters():
-        if name.endswith(("encoder_attn.v_proj.weight", "encoder_attn.out_proj.weight")):
-            parameter.data *= 3.0  # Targets depend on their sources.
-    peer.model.shared.weight.data *= 6.0
-    bias = np.random.default_rng(seed).standard_normal((1, config.vocab_size)) + end_bias * (
-        np.arange(config.vocab_size) == config.eos_token_id
-    )
-    peer.final_logits_bias.copy_(torch.from_numpy(bias))
-    peer.save_pretrained(path)
-    member.write_tokenizer(path)
-    return peer
-
-
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     path = tmp_path_factory.mktemp("peer") / "bart"
     return path, save_peer(path)
-
-
-def run_peer(peer, inputs):
-    """The logits of transformers for inputs of a `Seq2Seq`."""
-    import torch
-
-    names = {"token_ids": "input_ids", "padding_mask": "attention_mask"}
-    names["decoder_token_ids"] = "decoder_input_ids"
-    tensors = {theirs: torch.from_numpy(inputs[n].astype("int64")) for n, theirs in names.items()}
-    with torch.no_grad():
-        return peer(**tensors).logits.numpy()
-
-
-def generate(peer, packed, length, **settings):
-    """int (B, T), the ids of transformers' `generate` behind the first one."""
-    import torch
-
-    peer.generation_config.forced_eos_token_id = None
-    names = {"token_ids": "input_ids", "padding_mask": "attention_mask"}
-    tensors = {theirs: torch.from_numpy(packed[n].astype("int64")) for n, theirs in names.items()}
-    rows = peer.generate(
-        **{"forced_bos_token_id": START, "do_sample": False, "num_beams": 1, **settings},
-        **tensors,
-        max_length=1 + length,
-    )
-    ids = np.full((len(rows), length), peer.config.pad_token_id)
-    ids[:, : rows.shape[1] - 1] = rows[:, 1:].numpy()
-    # With padding of id 0 the beams of transformers have end tokens behind the end.
-    ends = ids == peer.config.eos_token_id
-    return np.where(np.cumsum(ends, axis=1) - ends > 0, peer.config.pad_token_id, ids)
 
 
 def write(writer, packed, length, **asked):
@@ -111,7 +60,7 @@ def test_logits_as_in_transformers(kind, saved, tmp_path):
     packer = SegmentPacker(BytePairTokenizer(make_vocabulary(), MERGES), 12)
     inputs, labels, weights = _pack(packer)
     writer = Seq2Seq.from_preset(path, preprocessor=None, max_target_length=6)
-    got, expected = to_numpy(evaluate(writer, inputs)), run_peer(peer, inputs)
+    got, expected = to_numpy(evaluate(writer, inputs)), run_writer(peer, inputs)
     is_token = inputs["decoder_padding_mask"] == 1
     assert np.ptp(expected) > 1 and weights.sum() == is_token.sum()
     np.testing.assert_allclose(got[is_token], expected[is_token], atol=1e-5)

@@ -87,6 +87,20 @@ def test_segments_with_memory_are_the_text_at_once():
     assert np.abs(alone - joined[:, 4:8]).max() > 0.01
 
 
+def test_segments_of_frames_are_the_recording_at_once():
+    """A recording that is longer than a segment, as a speech model reads a stream."""
+    settings = {**TINY, **TRANSFORMER_XL, "vocabulary_size": None, "frame_dim": 5}
+    backbone = randomize(XLNetBackbone(**settings, memory_length=32, dropout=0.0))
+    frames = np.random.default_rng(0).standard_normal((2, 8, 5)).astype("float32")
+    mask = np.ones((2, 8), "int32")
+    arrays = {"frames": frames, "segment_ids": 0 * mask, "padding_mask": mask}
+    segments = [{name: x[:, i : i + 4] for name, x in arrays.items()} for i in (0, 4)]
+    joined = [to_numpy(each["sequence_output"]) for each in predict_segments(backbone, segments)]
+    empty = np.zeros((2, TINY["num_layers"], 0, TINY["hidden_dim"]), "float32")
+    whole = to_numpy(backbone({**arrays, "memory": empty})["sequence_output"])
+    np.testing.assert_allclose(np.concatenate(joined, axis=1), whole, atol=1e-5)
+
+
 @pytest.mark.every_backend
 def test_a_step_reads_the_memory_of_the_step_before():
     """The losses of a training that changes no weight are those of segments with a memory."""

@@ -15,8 +15,10 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     BertBackbone,
+    CharacterTokenizer,
     CrfTokenClassifier,
     DocumentClassifier,
+    ElmoBackbone,
     EntitySpanClassifier,
     MaskedLM,
     MultipleChoice,
@@ -426,3 +428,20 @@ def test_packed_arrays_of_other_shapes_are_refused(name):
     packed = classifier.preprocessor(TEXTS[:2])
     with pytest.raises(ValueError, match=rf"{name} must have the shape of token_ids, \(2, 16\)"):
         classifier.predict({**packed, name: packed[name][:, :1]}, verbose=0)
+
+
+def test_packed_characters_of_other_shapes_and_numbers_are_refused():
+    """Backends read another character in the place of one that is not there, or crash."""
+    characters = {"filters": [[1, 4]], "embedding_dim": 4, "max_characters": 8}
+    encoder = ElmoBackbone(None, units=6, projection_dim=4, characters=characters)
+    classifier = TextClassifier(encoder, num_classes=2)
+    packed = SegmentPacker(CharacterTokenizer(max_characters=8), 8)(TEXTS[:2])
+    ids, mask = packed["character_ids"], packed["padding_mask"]
+    assert np.isfinite(classifier.predict(packed, verbose=0)).all()
+    for change, message in (
+        ({"padding_mask": mask[:, :1]}, r"the shape of the words of character_ids, \(2, "),
+        ({"character_ids": ids + 1}, r"character_ids must be in \[0, 262\).* to 262"),
+        ({"character_ids": -ids}, r"character_ids must be in \[0, 262\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            classifier.predict({**packed, **change}, verbose=0)

@@ -117,6 +117,14 @@ def test_large_numbers_are_no_error():
     assert writer.predict(SOURCES, seed=2**64, top_k=2**31) == wanted
 
 
+def test_temperatures_beyond_float32():
+    """A sweep towards 0 ends with the most probable tokens, and not with empty texts."""
+    writer = make_writer(max_target_length=4, min_target_length=3)
+    assert writer.predict(SOURCES, temperature=1e-46) == writer.predict(SOURCES)
+    hot = writer.predict(SOURCES, seed=3, temperature=1e30)
+    assert writer.predict(SOURCES, seed=3, temperature=1e300) == hot
+
+
 def test_without_a_seed_numpy_gives_one():
     writer = make_writer(max_target_length=6)
     drawn = []

@@ -25,6 +25,8 @@ class EncoderInputs:
         memory_shape: tuple of int, the layers and the width of a memory of earlier rows, or None.
         frame_dim: int, the width of the vectors that an encoder of frames reads, or None.
         condition_dim: int, the width of the vector on which its norms depend, or None.
+        num_character_ids: int, the ids of an encoder of characters, 0 for padding among them; or
+            None.
         has_copy_for_texts: bool, whether the encoder has `for_texts`, as an `XLNetBackbone` has.
     """
 
@@ -37,6 +39,7 @@ class EncoderInputs:
     frame_dim: int | None = None
     condition_dim: int | None = None
     has_copy_for_texts: bool = False
+    num_character_ids: int | None = None
 
     @classmethod
     def of(cls, backbone, summary_place=None):
@@ -45,6 +48,7 @@ class EncoderInputs:
         `summary_place` says which token of a row a task reads, "first" or "last"; None for several.
         """
         encoder, memory = Encoder.of(backbone), backbone.input.get("memory")
+        characters = getattr(encoder.embeddings, "num_characters", None)
         return cls(
             tuple(name for name in backbone.input if name != CONDITION),
             encoder.vocabulary_size,
@@ -55,6 +59,7 @@ class EncoderInputs:
             encoder.frame_dim,
             encoder.norm_condition and encoder.norm_condition.dim,
             hasattr(backbone, "for_texts"),
+            None if characters is None else characters + 1,
         )
 
     def check_pairs(self):
@@ -118,17 +123,12 @@ def check_packed(arrays, encoder, kinds_of_axes):
                 f"Packed arrays of this task have the axes {wanted}, got {name} of the shape "
                 f"{tuple(shape)}. Pass the texts, or pack them by `task.preprocess_samples(x)`."
             )
-    token_ids = arrays.get("token_ids")
+    of, shape = _find_token_shape(arrays)
     for name in ("segment_ids", "padding_mask"):
         array = arrays.get(name)
-        if (
-            isinstance(array, np.ndarray)
-            and isinstance(token_ids, np.ndarray)
-            and array.shape != token_ids.shape
-        ):  # A column (B, 1) would be taken for every token of its row.
-            raise ValueError(
-                f"{name} must have the shape of token_ids, {token_ids.shape}, got {array.shape}."
-            )
+        # A column (B, 1) would be taken for every token of its row.
+        if isinstance(array, np.ndarray) and shape not in (None, array.shape):
+            raise ValueError(f"{name} must have the shape of {of}, {shape}, got {array.shape}.")
     mask = arrays.get("padding_mask")
     if isinstance(mask, np.ndarray) and mask.size and mask.max() > 1:
         raise ValueError(
@@ -138,7 +138,11 @@ def check_packed(arrays, encoder, kinds_of_axes):
     marked = arrays.get(GLOBAL_ARGUMENT)
     if encoder.max_global_tokens is not None and isinstance(marked, np.ndarray):
         check_global_tokens(marked, encoder.max_global_tokens)
-    for name, attribute in (("token_ids", "vocabulary_size"), ("segment_ids", "num_segments")):
+    for name, attribute in (
+        ("token_ids", "vocabulary_size"),
+        ("segment_ids", "num_segments"),
+        ("character_ids", "num_character_ids"),
+    ):
         ids, size = arrays.get(name), getattr(encoder, attribute)
         if (
             size
@@ -150,6 +154,17 @@ def check_packed(arrays, encoder, kinds_of_axes):
                 f"{name} must be in [0, {size}), the backbone's {attribute}, got "
                 f"{ids.min()} to {ids.max()}. Pack the texts with the backbone's own preprocessor."
             )
+
+
+def _find_token_shape(arrays):
+    """(what has tokens, the shape of these). The shape is None if they are tensors, or missing."""
+    for name, of, axes in (
+        ("token_ids", "token_ids", None),
+        ("character_ids", "the words of character_ids", -1),
+    ):
+        if isinstance(arrays.get(name), np.ndarray):
+            return of, arrays[name].shape[:axes]
+    return "token_ids", None
 
 
 def check_frames(arrays, encoder):

@@ -12,6 +12,12 @@ from keras_bert_suite.models.encoder import Encoder
 def make_masked_lm_head(backbone: keras_hub.models.Backbone) -> MaskedLMHead:
     """The head that guesses masked tokens, on the token embedding of a backbone."""
     encoder = Encoder.of(backbone)
+    if encoder.token_embedding is None and encoder.frame_dim is not None:
+        raise ValueError(
+            f"{with_article(backbone, 'A')} that reads frames has no table of tokens, so it writes "
+            "none. Take a BartBackbone with frame_dim: its encoder reads frames, and its decoder "
+            "writes tokens."
+        )
     if encoder.token_embedding is None:
         raise ValueError(
             f"{with_article(backbone, 'A')} has no token_embedding, by which masked tokens are "

@@ -9,10 +9,11 @@ import numpy as np
 from keras_bert_suite.data.input_dataset import unpack_only_labels
 from keras_bert_suite.data.rows import read_texts
 from keras_bert_suite.files.messages import list_names, shorten
+from keras_bert_suite.heads.base.frame_data import FrameReader
 from keras_bert_suite.heads.base.input_checks import check_inputs
 from keras_bert_suite.heads.base.labels import ClassIds
 from keras_bert_suite.heads.base.text_data import TextData
-from keras_bert_suite.heads.targets.rows import JoinedRows, SeparateRows
+from keras_bert_suite.heads.targets.rows import FrameRows, JoinedRows, SeparateRows
 from keras_bert_suite.tokenizers.plain_marks import PLAIN_MARKS, find_plain_marks, replace_marks
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 
@@ -40,6 +41,9 @@ class TargetData(TextData):
     takes_graphs = False  # Targets are packed in Python.
     needs_segment_packer = True
 
+    #: The `TargetRows` of a decoder that does not join a source and its target.
+    separate_rows = SeparateRows
+
     def __init__(
         self,
         packer,
@@ -54,7 +58,7 @@ class TargetData(TextData):
     ):
         super().__init__(packer, encoder, Targets(), input_names)
         self._backbone = backbone
-        self._rows_cls = JoinedRows if joins_source else SeparateRows
+        self._rows_cls = JoinedRows if joins_source else self.separate_rows
         self._arguments = {} if joins_source else {"starts_with_end": starts_with_end}
         self.max_target_length = max_target_length
         self.plain_marks = plain_marks
@@ -137,6 +141,21 @@ class TargetData(TextData):
     def _replace_marks(self, texts):
         marks = self.marks
         return replace_marks(texts, marks) if marks else texts
+
+
+class FrameTargetData(FrameReader, TargetData):
+    """Rows of frames with the text that is to be written of them. Arguments: as `TargetData`."""
+
+    needs_segment_packer = False
+    separate_rows = FrameRows
+
+    def check_can_pack(self):
+        super().check_can_pack()
+        if self.packer.tokenizer is None:
+            raise ValueError(
+                "A Seq2Seq on frames writes texts, and its FramePacker has no tokenizer. Pass "
+                f"FramePacker({self.encoder.frame_dim}, tokenizer=...), with that of the decoder."
+            )
 
 
 def _find_unknown_words(tokenizer, texts):

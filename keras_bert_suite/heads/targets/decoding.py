@@ -99,7 +99,7 @@ def write_ids(task, packed, max_target_length, rules=NO_RULES, draws=None):
     The first column is the token that the decoder reads first. `draws` are as for `write_targets`.
     """
     tokenizer = task.preprocessor.tokenizer
-    targets = np.full((len(packed["token_ids"]), 1 + max_target_length), tokenizer.pad_token_id)
+    targets = np.full((len(packed["padding_mask"]), 1 + max_target_length), tokenizer.pad_token_id)
     targets[:, 0] = task.target_rows.find_first_tokens(NUMPY, packed)
     inputs = {"source": packed, "targets": targets.astype("int32")}
     if draws is not None:

@@ -17,6 +17,11 @@ def fill_gaps(task, texts, batch_size, max_gap_length):
             f"{with_article(task.backbone, 'A')} has not learned to write a text with its gaps "
             "filled. Open a BART, or guess single tokens with a MaskedLM."
         )
+    if task.data.encoder.frame_dim is not None:
+        raise ValueError(
+            f"The {type(task.backbone).__name__} reads frames, and a gap is in a text. Build the "
+            "task on a backbone of tokens."
+        )
     task.data.check_can_pack()
     packer, size = task.preprocessor, choose_size(batch_size)
     filled = []

@@ -65,7 +65,7 @@ class TargetRows(ABC):
 
     def find_first_tokens(self, xp: Any, packed: dict[str, Any]) -> Any:
         """int32 (B,), the first tokens that the decoder reads after packed sources."""
-        return xp.zeros_like(packed["token_ids"][:, 0]) + self.first_token_id
+        return xp.zeros_like(packed["padding_mask"][:, 0]) + self.first_token_id
 
     @abstractmethod
     def begin(self, packed: dict[str, Any]) -> dict[str, Any]:
@@ -106,10 +106,13 @@ class TargetRows(ABC):
             [(ids, xp.cumsum(lengths) - lengths, lengths)],
             sequence_length=room,
             template=template or packer.row_template,
-            truncation=packer.truncation,
-            head_length=packer.head_length,
             allowed_lengths=allowed_lengths,
+            **self._list_cuts(),
         )
+
+    def _list_cuts(self) -> dict[str, Any]:
+        """The arguments of `pack_segments` that say how a text that is too long is cut."""
+        return {"truncation": self.packer.truncation, "head_length": self.packer.head_length}
 
 
 class JoinedRows(TargetRows):
@@ -195,9 +198,8 @@ class SeparateRows(TargetRows):
 
     def pack(self, sources: Any, targets: Any) -> tuple[dict[str, Any], Any, Any]:
         packed = self.packer.pack(sources)
-        # Targets are cut as sources are, and by the positions of the decoder.
         num_unread = 0 if self.starts_with_end else 1
-        room = min(self.packer.sequence_length, self.max_decoder_length + num_unread)
+        room = self._limit_targets(self.max_decoder_length + num_unread)
         allowed = self.packer.allowed_lengths()
         rows = self._pack_single(
             NUMPY, *self._tokenize(targets), room, allowed, template=self._template
@@ -211,10 +213,28 @@ class SeparateRows(TargetRows):
         decoder = {"decoder_token_ids": read, "decoder_padding_mask": mask}
         return {**packed, **decoder}, labels, mask.astype("float32")
 
+    def _limit_targets(self, room: int) -> int:
+        """The most tokens of a row of a target, of which `room` have positions in the decoder."""
+        return min(self.packer.sequence_length, room)  # Targets are cut as sources are.
+
     def begin(self, packed: dict[str, Any]) -> dict[str, Any]:
-        first = np.full((len(packed["token_ids"]), 1), self.first_token_id, "int32")
+        first = np.full((len(packed["padding_mask"]), 1), self.first_token_id, "int32")
         decoder = {"decoder_token_ids": first, "decoder_padding_mask": np.ones_like(first)}
         return {**packed, **decoder}
+
+
+class FrameRows(SeparateRows):
+    """`SeparateRows` whose sources are frames. The packer is a `FramePacker` with a tokenizer."""
+
+    def pack_texts(self, sources: Any, max_target_length: int) -> dict[str, Any]:
+        self.count_room(max_target_length)
+        return self.packer.pack(sources)
+
+    def _limit_targets(self, room: int) -> int:
+        return room  # `sequence_length` counts frames.
+
+    def _list_cuts(self) -> dict[str, Any]:
+        return {}
 
 
 def find_predictions(

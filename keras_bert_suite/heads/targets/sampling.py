@@ -15,6 +15,8 @@ from keras_bert_suite.masking.token_replacement import draw_uniforms
 #: Uniform numbers are multiples of its reciprocal, so that in float32 u * x < x.
 _GRID = 2**23
 _MOST = np.iinfo("int32").max
+#: The temperatures that are neither 0 nor infinite in float32.
+_LEAST, _LARGEST = float(np.finfo("float32").tiny), float(np.finfo("float32").max)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Sampling:
             # No vocabulary is larger.
             "top_k": np.array(min(self.top_k or _MOST, _MOST), "int32"),
             "top_p": np.array(self.top_p, "float32"),
-            "temperature": np.array(self.temperature, "float32"),
+            "temperature": np.array(min(max(self.temperature, _LEAST), _LARGEST), "float32"),
         }
 
 

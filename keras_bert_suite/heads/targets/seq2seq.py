@@ -37,7 +37,8 @@ class Seq2Seq(WritingTask):
     predicts the next token. It has no weights that a BERT lacks. With a `BertEncoderDecoder` source
     and target are two rows, [CLS] source [SEP] and [CLS] target [SEP]. Each has the positions of a
     whole row, and its attention to the source must be learned. A `BartBackbone` was pretrained to
-    write. Its decoder reads `</s>` first, and a target is `<s>` target `</s>`.
+    write. Its decoder reads `</s>` first, and a target is `<s>` target `</s>`. With `frame_dim` its
+    sources are rows of frames, arrays (n, D).
 
     `fit` and `evaluate` take the sources and the targets, two columns of texts or datasets of
     batches of them; or packed arrays, the inputs of the model, with labels int32 (B, P) and sample
@@ -46,7 +47,8 @@ class Seq2Seq(WritingTask):
     Args:
         backbone: `BertBackbone` with `attention_pattern="seq2seq"`, or another backbone with a
             `Decoder`.
-        preprocessor: `SegmentPacker`, or None for packed arrays only.
+        preprocessor: `SegmentPacker`, for frames a `FramePacker` with a `tokenizer`; or None for
+            packed arrays only.
         max_target_length: int, the maximum number of tokens that `predict` writes, the last [SEP]
             included, and with a `BartBackbone` the first `<s>`.
         sampler: how `predict` and an export choose tokens: a `keras_hub.samplers.Sampler`, or its

@@ -90,6 +90,10 @@ class ServedTargets(ServedTask):
         }
 
 
+#: The texts of frames are written as those of texts. `pack` is not called.
+ServedTargets.of_frames = ServedTargets
+
+
 def join_tokens(tokenizer, ids, is_kept):
     """`tokenizer.detokenize` in a graph: int32 (B, T) -> string (B,).
 

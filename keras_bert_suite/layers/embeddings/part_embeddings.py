@@ -39,7 +39,8 @@ class PartEmbeddings(ConfiguredLayer):
         initializer_range: float, standard deviation of the truncated normal.
 
     Raises:
-        ValueError: if a part is not in [0, num_parts), or no token has a part.
+        ValueError: if a part is not in [0, num_parts), or no token has a part; or if `filters` are
+            no pairs of positive integers.
 
     Source: Kim et al., 2016 (https://arxiv.org/abs/1508.06615), for convolutions over characters;
     Sun et al., 2021, ChineseBERT (https://arxiv.org/abs/2106.16038), for a dense layer over the
@@ -63,7 +64,7 @@ class PartEmbeddings(ConfiguredLayer):
         self.parts = [list(map(int, row)) for row in parts]
         self.num_parts = num_parts
         self.embedding_dim = embedding_dim
-        self.filters = None if filters is None else [list(pair) for pair in filters]
+        self.filters = None if filters is None else _read_filters(filters)
         self.merge = merge
         self.initializer_range = initializer_range
         # Each part begins a place of each filter, however long other tokens are.
@@ -158,6 +159,21 @@ class PartEmbeddings(ConfiguredLayer):
 
     def compute_output_shape(self, token_ids_shape: Shape, embedded_shape: Shape) -> Shape:
         return embedded_shape
+
+
+def _read_filters(filters: Any) -> list[list[int]]:
+    """The argument `filters` as JSON has it."""
+    pairs = [[*pair] if isinstance(pair, (list, tuple)) else [] for pair in filters]
+    if not pairs or any(len(pair) != 2 or not _are_sizes(pair) for pair in pairs):
+        raise ValueError(
+            "filters must be pairs of positive integers, width and number of filters, such as "
+            f"[(1, 8), (2, 8)], or None for the mean of the parts, got {filters!r}."
+        )
+    return pairs
+
+
+def _are_sizes(numbers: Sequence[Any]) -> bool:
+    return all(isinstance(number, int) and number > 0 for number in numbers)
 
 
 def _make_table(parts: Sequence[Sequence[int]], num_parts: int, room: int) -> np.ndarray:
