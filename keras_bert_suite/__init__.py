@@ -148,6 +148,7 @@ from keras_bert_suite.training import (
     Technique,
     Theseus,
     Triplet,
+    VectorRegression,
 )
 
 __version__ = "0.1.0"
@@ -162,6 +163,7 @@ __all__ = [
     "SMART",
     "SWA",
     "VAT",
+    "VectorRegression",
     "AdamW",
     "AlbertBackbone",
     "AlbertTokenizer",

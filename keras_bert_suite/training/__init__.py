@@ -9,6 +9,7 @@ from keras_bert_suite.training.embedding_losses import (
     EmbeddingLoss,
     InBatchNegatives,
     Triplet,
+    VectorRegression,
 )
 from keras_bert_suite.training.gradient_cache import encode_in_parts
 from keras_bert_suite.training.gradient_sums import sum_before_clipping
@@ -133,6 +134,7 @@ __all__ = [
     "Theseus",
     "Triplet",
     "VAT",
+    "VectorRegression",
     "WeightRate",
     "compare_switches",
     "encode_in_parts",

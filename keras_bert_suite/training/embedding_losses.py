@@ -15,8 +15,9 @@ class EmbeddingLoss(keras.losses.Loss):
     """The base of the losses of a `TextEmbedder`.
 
     `y_pred` float (B, S, H), the vectors of the S texts of each row. `y_true` is float (B,), the
-    scores of the rows; float (B, S - 1), the scores of the texts after the first; int (B,), the
-    numbers of the labels; or for a loss without any of them int (B, S), numbers of the texts. Equal
+    scores of the rows; float (B, S - 1), the scores of the texts after the first; float (B, H), the
+    vectors that the rows shall have; int (B,), the numbers of the labels; or for a loss without any
+    of them int (B, S), numbers of the texts. Equal
     texts have equal numbers, and -1 is no text. `sample_weight` float (B,) or None.
 
     Args:
@@ -30,6 +31,8 @@ class EmbeddingLoss(keras.losses.Loss):
     takes_scores = False
     #: Whether a row has a score for each text after the first, and not one for the row.
     scores_texts = False
+    #: Whether each row has a vector in the place of a score.
+    takes_vectors = False
     #: Whether each row has a label, of which only equality counts.
     takes_labels = False
     #: Whether a text without others is its own positive, and is encoded twice.
@@ -61,11 +64,16 @@ class EmbeddingLoss(keras.losses.Loss):
                 "CoSENT() and CosineRegression() take pairs with scores as `y`, BatchAllTriplet() "
                 "and BatchHardTriplet() single texts with labels, MarginMSE() and "
                 "DistilledScores() a query and its candidates with a score for each candidate, "
-                "InBatchNegatives() rows that all match."
+                "InBatchNegatives() rows that all match, VectorRegression() rows with vectors."
             )
 
-    def count_texts(self, y_true: Any) -> Any:
-        """The texts of a row, S, of its scores, its labels or the numbers of its texts."""
+    def count_texts(self, y_true: Any, num_vectors: Any) -> Any:
+        """The texts of a row, S, of a batch with B S vectors and this `y_true`."""
+        if self.takes_vectors:
+            num_rows = ops.shape(y_true)[0]
+            # A replica may have no rows.
+            least_one = max if isinstance(num_rows, int) else ops.maximum
+            return num_vectors // least_one(num_rows, 1)
         if len(y_true.shape) == 2:
             return ops.shape(y_true)[1] + int(self.scores_texts)
         return self.num_texts[0]
@@ -209,6 +217,52 @@ class CosineRegression(EmbeddingLoss):
                 f"{scores[row]} at row {row}. Scale the scores, for example from 0-5 by dividing "
                 "them by 5; or compile with CoSENT(), which only reads their order."
             )
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class VectorRegression(EmbeddingLoss):
+    """The squared distance of the vector of a text from a given vector, such as a teacher's.
+
+    The rows are single texts with a vector (H,) each, and the embedder becomes a smaller copy of
+    its teacher. Or they are a text and its translations, with the teacher's vector of the text, and
+    the embedder learns further languages. The loss of a row is the mean over its texts and the H
+    numbers.
+
+    The vectors of `predict` have length 1 if the embedder normalizes them: take a teacher and a
+    student that agree in this.
+
+    Args:
+        name, dtype: as in Keras.
+
+    Example:
+    ```python
+    student = teacher.keep_layers([0, 2, 4])
+    student.compile(loss=kbs.VectorRegression())
+    student.fit(texts, teacher.predict(texts))
+    ```
+
+    Source: Reimers and Gurevych, 2020 (https://arxiv.org/abs/2004.09813), equation 1; `MSELoss` of
+    sentence-transformers.
+    """
+
+    num_texts = (1, None)
+    takes_scores = True
+    takes_vectors = True
+
+    def __init__(self, name: str = "vector_regression", dtype: Dtype | None = None) -> None:
+        super().__init__(name, dtype)
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        """float32 (B,), the losses of rows."""
+        wanted, width = y_true.shape[-1], y_pred.shape[-1]
+        if wanted != width:
+            raise ValueError(
+                f"The vectors to learn have {wanted} numbers, and those of this embedder {width}. "
+                "Cut the vectors to fewer numbers, for example by a PCA, or add a Dense layer to "
+                f"the embedder: dense_layers=[keras.layers.Dense({wanted})]."
+            )
+        differences = y_pred - ops.cast(y_true, "float32")[:, None]
+        return ops.mean(ops.square(differences), axis=(1, 2))
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

@@ -44,6 +44,11 @@ class Matryoshka(EmbeddingLoss):
                 "Matryoshka takes a loss of this package that compares vectors, such as "
                 f"InBatchNegatives(), got {opened!r}."
             )
+        if opened.takes_vectors:
+            raise ValueError(
+                f"Matryoshka cuts vectors, and {type(opened).__name__} compares them with whole "
+                "ones. Train with it alone, and cut the vectors after a PCA."
+            )
         check_list("dimensions", dimensions, "integers")
         dimensions = list(dimensions)
         for number in dimensions:

@@ -16,6 +16,7 @@ from keras_bert_suite import (
     LinearWarmupDecay,
     MarginMSE,
     Matryoshka,
+    VectorRegression,
 )
 
 (FIRST, SECOND), _ = make_pairs(12)
@@ -71,6 +72,21 @@ def test_candidates_with_scores(embedder, loss):
     embedder.fit(columns, TEACHER, batch_size=4, verbose=0)
     listed = (FIRST, SECOND, [[text] for text in THIRD])
     embedder.evaluate(listed, TEACHER.tolist(), batch_size=12, verbose=0)
+
+
+@pytest.mark.every_backend
+def test_vectors_of_a_teacher():
+    """A student with other weights comes near to them, with one text in a row or several."""
+    teacher, student = make_embedder(), make_embedder()
+    wanted = teacher.predict(FIRST, verbose=0)
+    student.compile(AdamW(1e-2), VectorRegression())
+    apart = np.square(student.predict(FIRST, verbose=0) - wanted).mean()
+    assert student.evaluate(FIRST, wanted, batch_size=5, verbose=0) == pytest.approx(apart, 1e-4)
+    both = np.square(student.predict(SECOND, verbose=0) - wanted).mean()
+    measured = student.evaluate((FIRST, SECOND), wanted, batch_size=5, verbose=0)
+    assert measured == pytest.approx((apart + both) / 2, 1e-4)
+    student.fit(FIRST, wanted, batch_size=4, epochs=8, verbose=0)
+    assert student.evaluate(FIRST, wanted, verbose=0) < 0.2 * apart
 
 
 def test_labels_come_in_turn():
@@ -145,6 +161,9 @@ def test_compiled_losses_are_saved(tmp_path):
             r"each of the 2 texts after the first of a row, got scores of shape \(12, 4\)",
         ),
         (DistilledScores(), (FIRST, SECOND, THIRD), [[0, float("nan")]] * 12, "nan.* at row 0"),
+        (VectorRegression(), FIRST, None, "got 12 rows and no labels"),
+        (VectorRegression(), FIRST, TEACHER[:, 0], r"one vector for each row, \(N, H\), got .*12,"),
+        (VectorRegression(), FIRST, TEACHER, "learn have 2 numbers, and those of this embedder 16"),
         (
             MarginMSE(),
             (FIRST, SECOND, [["a"], []] * 6),
@@ -152,7 +171,7 @@ def test_compiled_losses_are_saved(tmp_path):
             "MarginMSE takes rows of the same number of texts",
         ),
     ],
-    ids=range(10),
+    ids=range(13),
 )
 def test_wrong_rows(embedder, loss, x, y, message):
     embedder.compile("sgd", loss)

@@ -14,6 +14,7 @@ from keras_bert_suite import (
     InBatchNegatives,
     MarginMSE,
     Matryoshka,
+    VectorRegression,
 )
 
 pytestmark = pytest.mark.every_backend
@@ -23,6 +24,7 @@ VECTORS = RNG.normal(size=(8, 4, 6)).astype("float32")
 SINGLE = VECTORS[:, :1]
 LABELS = np.array([0, 1, 0, 2, 1, 2, 0, 1], "int32")
 TEACHER = RNG.normal(scale=3, size=(8, 3)).astype("float32")
+TEACHER_VECTORS = RNG.normal(size=(8, 6)).astype("float32")
 NUMBERS = np.arange(32, dtype="int32").reshape(8, 4)
 
 
@@ -73,6 +75,8 @@ PEERS = [
         1,
         lambda m: m.BatchHardSoftMarginTripletLoss(None, cosine(m)),
     ),
+    (VectorRegression(), TEACHER_VECTORS, 1, lambda m: m.MSELoss(None)),
+    (VectorRegression(), TEACHER_VECTORS, 3, lambda m: m.MSELoss(None)),
     (MarginMSE(), TEACHER, 4, lambda m: m.MarginMSELoss(None)),
     (MarginMSE(), TEACHER[:, :2], 3, lambda m: m.MarginMSELoss(None)),
     (DistilledScores(), TEACHER, 4, lambda m: m.DistillKLDivLoss(None)),
@@ -105,7 +109,10 @@ def test_values_and_gradients_are_those_of_sentence_transformers(loss, y, num_te
         torch.tensor(VECTORS[:, i].copy(), requires_grad=True, device="cpu")
         for i in range(num_texts)
     ]
-    wanted = build(peers).compute_loss_from_embeddings(columns, torch.tensor(y))
+    targets = torch.tensor(y)
+    if isinstance(loss, VectorRegression):
+        targets = [targets] * num_texts
+    wanted = build(peers).compute_loss_from_embeddings(columns, targets)
     wanted.backward()
     gradients = np.stack([column.grad.numpy() for column in columns], axis=1)
     value, found = differentiate(loss, y, VECTORS[:, :num_texts])

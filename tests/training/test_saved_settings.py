@@ -234,6 +234,7 @@ TABLE = {
         {},
         {**NAMED, "similarity": "cosine", "temperature": 0.5, "teacher_temperature": 2.0},
     ),
+    training.VectorRegression: (see_loss(VECTORS[:, 0], VECTORS), {}, NAMED),
     training.Matryoshka: (
         see_loss(NUMBERS, VECTORS),
         {"loss": InBatchNegatives(), "dimensions": [4, 2]},

@@ -8,7 +8,7 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 class Scores(Labels):
-    """A score, scores or a label for each row, or none, as the loss takes them.
+    """A score, scores, a vector or a label for each row, or none, as the loss takes them.
 
     Attributes:
         loss: `EmbeddingLoss` of a compiled task; None for a loss of the user.
@@ -23,11 +23,12 @@ class Scores(Labels):
         return loss is not None and (loss.takes_scores or loss.takes_labels)
 
     def encode(self, labels):
-        """float32 (N,), or (N, S - 1) with a score for each text; int32 (N,) of labels."""
+        """float32 (N,), (N, S - 1) with a score for each text, or vectors (N, H); int32 labels."""
         if self.loss is not None and self.loss.takes_labels:
             return _number_labels(labels)
-        scores_texts = self.loss is not None and self.loss.scores_texts
-        if is_tf_tensor(labels) and scores_texts:
+        loss = self.loss
+        takes_rows = loss is not None and (loss.scores_texts or loss.takes_vectors)
+        if is_tf_tensor(labels) and takes_rows:
             return (
                 encode_targets(labels, labels.shape[-1])
                 if _holds_numbers(labels)
@@ -39,8 +40,8 @@ class Scores(Labels):
         if scores.dtype.kind not in "biuf":
             return _refuse(labels)
         scores = scores.astype("float32")
-        if scores_texts:
-            return _check_score_rows(scores)
+        if takes_rows:
+            return _check_score_rows(scores, loss.takes_vectors)
         if scores.ndim == 2 and scores.shape[1] == 1:
             scores = scores[:, 0]
         if scores.ndim != 1 or not np.isfinite(scores).all():
@@ -56,13 +57,18 @@ class Scores(Labels):
         return scores
 
 
-def _check_score_rows(scores):
-    """The scores of a teacher, float32 (N, S - 1)."""
+def _check_score_rows(scores, are_vectors):
+    """The scores of a teacher, float32 (N, S - 1), or its vectors, (N, H)."""
     if scores.ndim != 2 or not np.isfinite(scores).all():
         got = f"an array of shape {scores.shape}"
         if scores.ndim == 2:
             row = int(np.argmin(np.isfinite(scores).all(axis=1)))
             got = f"{scores[row]} at row {row}"
+        if are_vectors:
+            raise ValueError(
+                "The vectors to learn must be finite numbers, one vector for each row, (N, H), got "
+                f"{got}. Pass teacher.predict(texts)."
+            )
         raise ValueError(
             "The scores of a teacher must be a finite number for each text after the first of a "
             f"row, (N, S - 1), got {got}. Pass np.stack([ranker.predict((queries, texts)) for "

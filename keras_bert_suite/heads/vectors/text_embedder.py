@@ -55,6 +55,8 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
     - `BatchAllTriplet` and `BatchHardTriplet`: single texts with a label each, `y`;
     - `MarginMSE` and `DistilledScores`: a query and its candidates, and a teacher's score for each
         candidate, `y` (N, S - 1);
+    - `VectorRegression`: single texts, or a text and its translations, and a teacher's vector for
+        each row, `y` (N, H);
     - `Matryoshka`: as the loss that it wraps;
     - a function or `keras.losses.Loss` of the user. Its `y_true` is the scores float32 (B,). For
       rows without scores it is numbers of the texts, int32 (B, S), and equal texts have equal
@@ -296,7 +298,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
             return vectors
         num_texts = -1
         if isinstance(self.loss, EmbeddingLoss):
-            num_texts = self.loss.count_texts(y)
+            num_texts = self.loss.count_texts(y, ops.shape(vectors)[0])
         elif len(y.shape) == 2:  # Numbers of the texts.
             num_texts = ops.shape(y)[1]
         return ops.reshape(vectors, (ops.shape(y)[0], num_texts, vectors.shape[-1]))
