@@ -30,7 +30,8 @@ def attended_tokens(
         head: int, the head; None for the mean over the heads.
 
     Returns:
-        list of `Attribution`, one for each row. Its scores sum to 1.
+        list of `Attribution`, one for each row. Its scores sum to 1, or to less
+        with `PrefixTuning`, whose prefix gets the rest.
 
     Raises:
         ValueError: as `encode_with_attention`; if a row has several windows; or if there is no such
