@@ -350,7 +350,7 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
             ValueError: as `Task.predict`; or if there is no `threshold`.
         """
         if not return_layers:
-            return super().predict(x, batch_size, steps, **kwargs)
+            return self.predict_with(self.answers.decode, x, batch_size, steps, **kwargs)
         return self._predict_exits(
             lambda outputs, rows: (outputs["logits"], outputs["layers"]),
             x,
