@@ -51,7 +51,7 @@ ALLOWED = {
         *("files", "argument_checks"),
     },
     "serving": {
-        *("models", "tokenizers", "preprocessing", "data", "heads"),
+        *("models", "tokenizers", "preprocessing", "data", "runs", "heads"),
         *("checkpoints", "files", "argument_checks"),
     },
     "ray_cluster": set(),

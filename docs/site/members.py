@@ -35,8 +35,8 @@ INTERNAL = {
     "heads": """
         activation backbone_arguments_of backbone_cls call check_dataset check_embedder
         check_further_arguments check_new_head check_parts check_predict_arguments column_names
-        compile_from_config compute_loss compute_metrics count_prompt_tokens drop_scores
-        encode_entities encode_for_head encode_rows export features find_divergence
+        compile_from_config compute_loss compute_metrics count_prompt_tokens drop_functions
+        drop_scores encode_entities encode_for_head encode_rows export features find_divergence
         find_inner_states find_output_form find_part_settings find_prompt_length find_rule
         find_stages generate_step get_metrics_result has_movable_embeddings has_new_head
         has_own_adapter jax_state_sync load_checkpoint load_keras_preset load_own_variables
@@ -44,8 +44,8 @@ INTERNAL = {
         make_predict_function make_test_function make_train_function marker_ids note_data
         pooling_layers pooling_names pools_prompts predict_step predict_with preprocessor_cls
         preset_classes read_loss read_metric relabel replace_head replace_modules save_own_variables
-        save_task_weights score_pairs score_with split_at_vectors splits_batches takes_buckets
-        target_rows taught_output test_step train_own_adapter train_step
+        save_task_weights score_pairs score_with split_at_vectors split_towers splits_batches
+        takes_buckets target_rows taught_output test_step train_own_adapter train_step
     """,
     "layers": """
         add_adapter add_bias_of_tokens attend check_heads choose_kernel close combine embed_tokens

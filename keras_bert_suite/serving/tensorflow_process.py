@@ -4,6 +4,7 @@ A process with another backend starts a new process for it:
 `python -m keras_bert_suite.serving.tensorflow_process WRITER FOLDER DIRECTORY OPTIONS MODULES`
 """
 
+import contextlib
 import importlib
 import importlib.util
 import json
@@ -16,6 +17,7 @@ import time
 import keras
 
 from keras_bert_suite.heads.base.ensemble import Ensemble, members_of
+from keras_bert_suite.runs.shown_average import show_average
 
 #: A line says after so many seconds that an export goes on.
 SECONDS_PER_LINE = 20
@@ -40,6 +42,14 @@ def write_under_tensorflow(write, task, directory, verbose="auto", **options):
     which is at the top of a module. Options are values that JSON can hold. What fails there is a
     RuntimeError.
     """
+    with contextlib.ExitStack() as shown:
+        for part in members_of(task):
+            shown.enter_context(show_average(part))
+        _write_shown(write, task, directory, verbose, **options)
+
+
+def _write_shown(write, task, directory, verbose, **options):
+    """`write_under_tensorflow` of a task whose averages of weights are in their place."""
     if keras.config.backend() == "tensorflow":
         write(task, directory, **options)
         return

@@ -107,6 +107,26 @@ def test_the_mean_of_outputs(name):
     np.testing.assert_allclose(got[places], wanted[places], atol=1e-5)
 
 
+# Vectors are brought to the length 1 once more, which changes their last digits.
+ONE_TASK = [*(name for name in RULES if name != "vectors"), "exits", "patterns", "entailments"]
+
+
+@pytest.mark.parametrize("name", ONE_TASK)
+def test_an_ensemble_of_one_task_answers_and_scores_as_the_task(name):
+    """By each method: the mean of its own logits is what the task has."""
+    (task, *_), case = make_tasks(name), CASES[name]
+    forms = task.answers.mean_forms
+    ensemble = kbs.Ensemble([task], average="logits" if "logits" in forms else forms[0])
+    asked = {method: (ask(name, task),) for method in {"predict", *case.answering}}
+    scored = {method: (case.rows, case.labels) for method in case.scoring}
+    methods = {**asked, **scored}
+    with np.printoptions(precision=4, suppress=True):
+        for method in methods.keys() & {*ensemble_module._ANSWERING}:
+            arguments = methods[method]
+            found, wanted = (getattr(each, method)(*arguments) for each in (ensemble, task))
+            assert str(found) == str(wanted), method
+
+
 def test_classes_are_those_of_a_soft_vote():
     tasks = make_tasks("texts")
     texts, labels = CASES["texts"].rows, CASES["texts"].labels

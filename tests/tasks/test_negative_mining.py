@@ -112,6 +112,9 @@ def test_an_index_is_searched_as_it_is(embedder):
     found = mine_negatives(embedder, QUERIES, POSITIVES, index, absolute_margin=0.05)
     assert found == mine_negatives(embedder, QUERIES, POSITIVES, TEXTS, absolute_margin=0.05)
     assert found.x[:2] == (QUERIES, POSITIVES) and found.left_out["absolute_margin"] > 0
+    twice = embedder.index([*TEXTS, *TEXTS], keep_texts=True)
+    found = mine_negatives(embedder, QUERIES, POSITIVES, twice, num_negatives=4)
+    assert all(len(row) == len(set(row)) > 1 for row in found.x[2])
     bare = VectorIndex(embedder.predict(TEXTS))
     with pytest.raises(ValueError, match="The index has no texts, and negatives are texts"):
         mine_negatives(embedder, QUERIES, POSITIVES, bare)

@@ -49,7 +49,7 @@ def test_the_score_is_that_of_the_paper():
 
 
 def test_each_text_is_encoded_once(ranker, monkeypatch):
-    encoder, _ = ranker.split_at_vectors()
+    encoder, _ = ranker.split_towers()
     seen = []
     predict = encoder.predict_on_batch
     monkeypatch.setattr(encoder, "predict_on_batch", lambda x: seen.append(x) or predict(x))
@@ -133,6 +133,28 @@ def test_each_epoch_on_cached_vectors_has_all_rows():
     ).history
     assert history["loss"] == pytest.approx([wanted] * 3, abs=1e-5)
     assert history["val_loss"] == pytest.approx([wanted] * 3, abs=1e-5)
+
+
+def add_loras(rankers):
+    """An adapter for each of rankers on one encoder."""
+    for seed, ranker in enumerate(rankers):
+        ranker.adapt(kbs.LoRA(rank=2), name=f"of_{seed}", verbose=False)
+        for weight in ranker.trainable_variables:
+            weight.assign(np.random.default_rng(seed).normal(0, 0.5, weight.shape))
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize("change", [add_loras, lambda rankers: rankers[0].quantize("int8")])
+def test_vectors_are_those_of_what_the_encoder_has_become(change):
+    first = make_ranker()
+    rankers = [first, kbs.TwoTowerRanker(first.backbone, preprocessor=first.preprocessor)]
+    before = [ranker.score_matrix(QUERIES[:1], QUERIES)[0] for ranker in rankers]
+    change(rankers)
+    scores = [ranker.score_matrix(QUERIES[:1], QUERIES)[0] for ranker in rankers]
+    for ranker, found in zip(rankers, scores, strict=True):
+        wanted = ranker.predict((QUERIES[:1] * len(QUERIES), QUERIES), verbose=0)
+        np.testing.assert_allclose(found, wanted, atol=1e-5)
+    assert np.abs(scores[0] - before[0]).max() > 1e-6
 
 
 def test_saved_and_loaded(ranker, tmp_path):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from heads.cases import BATCH_SIZE
+from heads.cases import BATCH_SIZE, CASES
 from peer_weights import to_numpy
 from small_tasks import compile_model, make_task
 from tables import short_for
@@ -20,13 +20,19 @@ TASKS = {
     "sets of labels": "label sets",
     "several attributes": "attributes",
     "long documents": "documents",
+    "classes with early exits": "exits",
+    "words in a pattern": "patterns",
+    "labels without training": "entailments",
+    "two towers": "towers",
     "words with a CRF": "chains",
     "masked words": "masks",
     "texts to write": "targets",
+    "texts to go on with": "continuations",
+    "pretraining of ELECTRA": "replaced tokens",
+    "pretraining on frames": "hidden frames",
     "pretraining of ELMo": "neighbors",
     "pretraining of encoder-decoders": "corrupted texts",
 }
-PACKED = ("pretraining", "neighbors", "corrupted texts")
 
 
 def read_table():
@@ -51,6 +57,7 @@ SHORT = [
     *(("VAT", task, "yes") for task in ("several attributes", "rankings", "words")),
     *(("SMART", "numbers", "yes"), ("FreeLB", "long documents", "yes")),
     *(("Mixup", "words", "no"), ("GradientPenalty", "words with a CRF", "no")),
+    ("Mixup", "two towers", "no"),
 ]
 
 
@@ -61,7 +68,8 @@ SHORT = [
 )
 def test_a_technique_trains_a_task_or_is_refused(name, task, cell):
     head = TASKS.get(task, task)
-    model, (x, y, *weights) = make_task(head, "none" if head in PACKED else "SegmentPacker")
+    packs = CASES[head].pack is None
+    model, (x, y, *weights) = make_task(head, "SegmentPacker" if packs else "none")
     technique = getattr(kbs, name)()
     if cell == "no":
         with pytest.raises(ValueError, match=rf"{name} .*[Dd]rop `technique`|{name} moves"):
@@ -74,6 +82,11 @@ def test_a_technique_trains_a_task_or_is_refused(name, task, cell):
     assert np.isfinite(history["loss"]).all()
     changes = [np.abs(to_numpy(v) - before[v.path]).max() for v in model.trainable_variables]
     assert np.isfinite(changes).all() and max(changes) > 1e-5
+
+
+def test_the_table_has_every_task():
+    heads = {TASKS.get(task, task) for _, task, _ in TABLE}
+    assert {CASES[head].cls for head in heads} == {case.cls for case in CASES.values()}
 
 
 def test_the_table_has_every_technique():

@@ -13,10 +13,15 @@ from keras_bert_suite import (
     FGM,
     SWA,
     CombinedTechniques,
+    Ensemble,
     RDrop,
     TextClassifier,
     TrainingCheckpoint,
+    attended_tokens,
+    integrated_gradients,
 )
+from keras_bert_suite.heads.base.ensemble import members_of
+from keras_bert_suite.serving.tensorflow_process import write_under_tensorflow
 
 MOMENTUM = 0.9
 BATCH_SIZE = 4
@@ -156,6 +161,34 @@ def test_a_killed_training_resumes_bit_for_bit(tmp_path, combined):
         with pytest.raises(KeyboardInterrupt):
             train("killed", kill)
     assert_same(train("killed"), train("whole"))
+
+
+def test_exports_and_explanations_have_the_average(monkeypatch, tmp_path):
+    """Between two steps, as in a callback or in a loop of one's own."""
+    task, x, y = make(EMA(MOMENTUM))
+    for _ in range(3):
+        task.train_on_batch(x, y)
+    trained, average = read(task.weights), task.get_weights()
+    assert max(np.abs(a - b).max() for a, b in zip(trained, average, strict=True)) > 1e-4
+    seen = []
+
+    def note(part, path):
+        seen.append(read(part.weights))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(keras.saving, "save_model", note)
+    for exported in (task, Ensemble([task])):
+        with pytest.raises(KeyboardInterrupt):
+            write_under_tensorflow(
+                lambda written, path: note(members_of(written)[0], path), exported, tmp_path
+            )
+        assert_same(seen.pop(), average)
+    (found,) = integrated_gradients(task, x[:1], 0, steps=2)
+    assert found.output == pytest.approx(task.predict(x[:1], verbose=0)[0, 0], abs=1e-6)
+    (shown,) = attended_tokens(task, x[:1])
+    assert_same(read(task.weights), trained)
+    task.set_weights(average)
+    np.testing.assert_allclose(shown.scores, attended_tokens(task, x[:1])[0].scores, atol=1e-6)
 
 
 def test_early_stopping_restores_the_average_of_the_best_epoch():

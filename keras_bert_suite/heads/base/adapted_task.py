@@ -363,7 +363,7 @@ class AdaptedTask:
         own.compiled, own.optimizer = False, None
         own.drop_scores()
         own._track_variables()
-        own.train_function = own.test_function = own.predict_function = None
+        own.drop_functions()
 
     def find_prompt_length(self) -> int:
         """The places that the adapter of this task puts before the tokens of each row."""

@@ -10,6 +10,7 @@ from keras_bert_suite.heads.base.attributions import Attribution, describe_row, 
 from keras_bert_suite.heads.base.integrated_gradients import read_entries
 from keras_bert_suite.layers.adapters.adaptable import act_in
 from keras_bert_suite.models.encoder import Encoder
+from keras_bert_suite.runs.weight_lock import lock_weights
 
 
 def attended_tokens(
@@ -29,7 +30,8 @@ def attended_tokens(
         head: int, the head; None for the mean over the heads.
 
     Returns:
-        list of `Attribution`, one for each row. Its scores sum to 1.
+        list of `Attribution`, one for each row. Its scores sum to 1, or to less
+        with `PrefixTuning`, whose prefix gets the rest.
 
     Raises:
         ValueError: as `encode_with_attention`; if a row has several windows; or if there is no such
@@ -44,7 +46,7 @@ def attended_tokens(
                 f"A row of {task.name} is several rows of tokens. Pass a task whose rows are texts "
                 "or pairs."
             )
-        with act_in(task, training=False):
+        with lock_weights(task), act_in(task, training=False):
             of_layers = encode_with_attention(task.backbone, packed)["attentions"]
         num_layers = len(of_layers)
         _check_place("layer", layer, num_layers)

@@ -19,6 +19,7 @@ from keras_bert_suite.heads.base.ensemble import Ensemble
 from keras_bert_suite.layers import SHIFT_ARGUMENT, BertEmbeddings
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.runs.weight_lock import lock_weights
 from keras_bert_suite.tokenizers.text_inputs import decode_text
 from keras_bert_suite.training.techniques.differentiation import differentiate
 
@@ -92,13 +93,14 @@ def integrated_gradients(
     nodes, weights = make_nodes(steps, rule)
     found = []
     for (packed, row), wanted in zip(entries, targets, strict=True):
-        line = _Line(task, packed, baseline, batch_size)
-        ends = line.compute_outputs(np.array([0.0, 1.0]))
-        pick, name = choose_target(task, ends, wanted)
-        values = ops.convert_to_numpy(pick(keras.tree.map_structure(ops.convert_to_tensor, ends)))
-        scores = line.integrate(pick, nodes, weights)
+        with lock_weights(task):
+            line = _Line(task, packed, baseline, batch_size)
+            ends = line.compute_outputs(np.array([0.0, 1.0]))
+            pick, name = choose_target(task, ends, wanted)
+            values = pick(keras.tree.map_structure(ops.convert_to_tensor, ends))
+            scores = line.integrate(pick, nodes, weights)
         said = describe_row(task.data, packed, row)
-        before, own = map(float, values)
+        before, own = map(float, ops.convert_to_numpy(values))
         found.append(
             Attribution(scores=scores, target=name, **said, output=own, baseline_output=before)
         )

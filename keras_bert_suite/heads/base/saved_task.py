@@ -171,7 +171,10 @@ class SavedTask(ResizedTask, FixedArguments, WithoutKerasLora, TorchModule, Seal
             sum_before_clipping(self.optimizer)
             self.optimizer.build(self.trainable_variables)
         self._track_variables()
-        # TensorFlow would still call functions that read the old weights, which stay in memory.
+        self.drop_functions()
+
+    def drop_functions(self) -> None:
+        """Forgets what was compiled: it would still read the weights or the adapter before."""
         self.train_function = self.test_function = self.predict_function = None
 
     def _run_through_graph(self, inputs, **functions):

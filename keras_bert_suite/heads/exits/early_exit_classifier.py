@@ -225,7 +225,6 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
 
     def _take_adapter(self, name: str) -> None:
         super()._take_adapter(name)
-        self._stages = None  # In which the adapter before it acts.
         if not self._method.trains_all:
             self.backbone.trainable = False
 
@@ -291,10 +290,10 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
             self._stages = Stages(make_stage_models(self, states, logits), layers)
         return self._stages
 
-    def quantize(self, mode: str | None = None, config: Any = None) -> None:
-        """See `SavedTask.quantize`."""
-        super().quantize(mode, config)
-        self._stages = None  # TensorFlow would still read the old weights.
+    def drop_functions(self) -> None:
+        """See `SavedTask.drop_functions`."""
+        super().drop_functions()
+        self._stages = None
 
     def make_loss(self) -> keras.losses.Loss:
         """`ExitLoss` by the weights of the `method`, or `ExitDistillation`."""
@@ -356,7 +355,7 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
             ValueError: as `Task.predict`; or if there is no `threshold`.
         """
         if not return_layers:
-            return super().predict(x, batch_size, steps, **kwargs)
+            return self.predict_with(self.answers.decode, x, batch_size, steps, **kwargs)
         return self._predict_exits(
             lambda outputs, rows: (outputs["logits"], outputs["layers"]),
             x,

@@ -153,7 +153,7 @@ class RelationClassifier(LabelledTask, keras_hub.models.Task):
         if ids is not None and tuple(ids) != self.marker_ids:
             self.marker_finder.marker_ids = tuple(ids)
             if getattr(self, "built", False):  # Compiled functions have read the earlier ids.
-                self.train_function = self.test_function = self.predict_function = None
+                self.drop_functions()
 
     def check_parts(self) -> None:
         """As in `Task`. ValueError also if the ids of the markers are not known."""

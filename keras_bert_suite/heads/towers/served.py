@@ -21,7 +21,7 @@ class ServedTowers(ServedTask):
 
     def encode(self, texts):
         """dict of `embedding` float32 (B, P), of a tuple of one string tensor (B,)."""
-        encoder, _ = self.task.split_at_vectors()
+        encoder, _ = self.task.split_towers()
         packed = self.pack_rows(texts[0], 1)
         return {"embedding": encoder(packed, training=False)[:, 0]}
 
@@ -29,7 +29,7 @@ class ServedTowers(ServedTask):
         """dict of `relevance` float32 (B,), of vectors of queries and of texts, float32 (B, P)."""
         import tensorflow as tf
 
-        _, scorer = self.task.split_at_vectors()
+        _, scorer = self.task.split_towers()
         return {"relevance": scorer(tf.stack(vectors, axis=1), training=False)[:, 0]}
 
     def rank(self, texts):

@@ -149,11 +149,17 @@ class TwoTowerRanker(RankingTask, keras_hub.models.Task):
 
     fit_on_features = fit_on_features
 
-    def split_at_vectors(self) -> tuple[keras.Model, keras.Model]:
+    def split_towers(self) -> tuple[keras.Model, keras.Model]:
+        """(the encoder of texts, the scorer of vectors), made once."""
         # Each has a function that is compiled once.
-        if "parts_at_vectors" not in self.__dict__:
-            self.__dict__["parts_at_vectors"] = split_at(self, self.__dict__["text_vectors"])
-        return self.__dict__["parts_at_vectors"]
+        if "towers" not in self.__dict__:
+            self.__dict__["towers"] = split_at(self, self.__dict__["text_vectors"])
+        return self.__dict__["towers"]
+
+    def drop_functions(self) -> None:
+        """See `SavedTask.drop_functions`."""
+        super().drop_functions()
+        self.__dict__.pop("towers", None)
 
     def encode(self, texts: Sequence[str], batch_size: int | None = None) -> np.ndarray:
         """The vectors of texts, which `score_matrix` takes. Equal texts are encoded once.
@@ -173,7 +179,7 @@ class TwoTowerRanker(RankingTask, keras_hub.models.Task):
         rows = Rows((np.array([*places], object),))
         lengths = TextData.lengths(self.data, rows)
         batches, visited = batch_rows(rows, batch_size, lengths)
-        encoder, _ = self.split_at_vectors()
+        encoder, _ = self.split_towers()
         vectors = []
         with lock_weights(self):
             for number in range(len(batches)):
@@ -198,7 +204,7 @@ class TwoTowerRanker(RankingTask, keras_hub.models.Task):
         """
         first, second = (self._read_vectors(x, batch_size) for x in (queries, candidates))
         scores = np.zeros((len(first), len(second)), "float32")
-        _, scorer = self.split_at_vectors()
+        _, scorer = self.split_towers()
         rows = max(1, _PAIRS_AT_ONCE // max(len(second), 1))
         with lock_weights(self):
             for row in range(0, len(first), rows):

@@ -147,7 +147,8 @@ def mine_negatives(
     answers that nobody has marked, so leave the nearest out: `relative_margin=0.05` is a good
     start, a `ranker` that knows better is best.
 
-    Each pair comes once. All positives of a query, and the query itself, are no negatives of it.
+    Each pair comes once, and so does each text among the negatives of a query. All positives of a
+    query, and the query itself, are no negatives of it.
 
     Args:
         embedder: `TextEmbedder`.
@@ -216,7 +217,7 @@ def mine_negatives(
         )
     vectors = embedder.predict(list(own), batch_size, prompt=query_prompt, verbose=0)
     candidates = [
-        [hit for hit in row if hit.text != query and all(hit.text != pairs[i][1] for i in places)]
+        _list_candidates(row, {query, *(pairs[place][1] for place in places)})
         for (query, places), row in zip(
             own.items(), embedder.search(vectors, index, range_max + most), strict=True
         )
@@ -245,6 +246,15 @@ def _read_pairs(queries, positives):
     for place, (query, _) in enumerate(pairs):
         own.setdefault(query, []).append(place)
     return pairs, own
+
+
+def _list_candidates(hits, own):
+    """The first hit of each text that is neither a query nor one of its positives."""
+    found: dict[str, Any] = {}
+    for hit in hits:
+        if hit.text not in own:
+            found.setdefault(hit.text, hit)
+    return list(found.values())
 
 
 def _open_index(embedder, corpus, pairs, corpus_prompt, batch_size):
