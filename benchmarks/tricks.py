@@ -98,7 +98,9 @@ def score(model, task, files, num_rows):
     for name, examples in files.items():
         rows = examples.take(num_rows)
         answers = model.predict_labels(rows.x, batch_size=64, verbose=0)
-        scores[name] = next(iter(task.score(rows.y, answers).values()))
+        measured = task.score(rows.y, answers)
+        # The F1 of MRPC is 0.81 where every answer is yes.
+        scores[name] = measured.get("accuracy", next(iter(measured.values())))
     return scores
 
 
