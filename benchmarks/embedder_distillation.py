@@ -56,7 +56,7 @@ def main():
     pairs, scores = read_pairs(folder / "original_sts-test.tsv", (5, 6, 4), False)
     teacher = kbs.TextEmbedder.from_preset(find_minilm(), sequence_length=128)
     every = teacher.backbone.num_layers
-    table = [[every, "teacher", f"{measure(teacher, pairs, scores):.3f}", "", "", ""]]
+    table = [[str(every), "teacher", f"{measure(teacher, pairs, scores):.3f}", "", "", ""]]
     for number in options.layers:
         step = every // number
         found, seconds = [], []
@@ -64,13 +64,17 @@ def main():
             keras.utils.set_random_seed(seed)
             student = teacher.keep_layers(range(0, number * step, step))
             if not found:
-                table.append([number, "cut", f"{measure(student, pairs, scores):.3f}", "", "", ""])
+                table.append(
+                    [str(number), "cut", f"{measure(student, pairs, scores):.3f}", "", "", ""]
+                )
             order = np.random.default_rng(seed).permutation(len(sentences))
             texts = [sentences[i] for i in order[: options.num_texts]]
             seconds.append(distil(student, teacher, texts, options))
             found.append(measure(student, pairs, scores))
             print(f"{number} layers, seed {seed}: {found[-1]:.4f}, {seconds[-1]:.0f} s", flush=True)
-        table.append([number, "distilled", *describe_seeds(found), f"{np.median(seconds):.0f}"])
+        table.append(
+            [str(number), "distilled", *describe_seeds(found), f"{np.median(seconds):.0f}"]
+        )
     print(f"\n{describe_processor()}, {keras.config.backend()}.\n")
     headings = ["layers", "side", "score of each seed", "mean", "deviation", "processor s"]
     print(format_table(headings, table))
