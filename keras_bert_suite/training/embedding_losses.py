@@ -17,8 +17,8 @@ class EmbeddingLoss(keras.losses.Loss):
     `y_pred` float (B, S, H), the vectors of the S texts of each row. `y_true` is float (B,), the
     scores of the rows; float (B, S - 1), the scores of the texts after the first; float (B, H), the
     vectors that the rows shall have; int (B,), the numbers of the labels; or for a loss without any
-    of them int (B, S), numbers of the texts. Equal
-    texts have equal numbers, and -1 is no text. `sample_weight` float (B,) or None.
+    of them int (B, S), numbers of the texts. Equal texts have equal numbers, and -1 is no text.
+    `sample_weight` float (B,) or None.
 
     Args:
         name: str.
