@@ -254,13 +254,6 @@ class VectorRegression(EmbeddingLoss):
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """float32 (B,), the losses of rows."""
-        wanted, width = y_true.shape[-1], y_pred.shape[-1]
-        if wanted != width:
-            raise ValueError(
-                f"The vectors to learn have {wanted} numbers, and those of this embedder {width}. "
-                "Cut the vectors to fewer numbers, for example by a PCA, or add a Dense layer to "
-                f"the embedder: dense_layers=[keras.layers.Dense({wanted})]."
-            )
         differences = y_pred - ops.cast(y_true, "float32")[:, None]
         return ops.mean(ops.square(differences), axis=(1, 2))
 

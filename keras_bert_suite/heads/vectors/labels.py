@@ -12,9 +12,11 @@ class Scores(Labels):
 
     Attributes:
         loss: `EmbeddingLoss` of a compiled task; None for a loss of the user.
+        width: int H, the numbers of a vector of a compiled task.
     """
 
     loss = None
+    width = None
 
     @property
     def are_needed(self):
@@ -33,15 +35,24 @@ class Scores(Labels):
                 return _refuse(labels)
             if not takes_rows:
                 return encode_targets(labels, 1)[:, 0]
-            if labels.shape.rank != 2 or labels.shape[1] is None:
-                return _refuse_rows(f"a tensor of shape {labels.shape}", loss.takes_vectors)
-            return encode_targets(labels, labels.shape[1])
+            if labels.shape.rank not in (None, 2):
+                _refuse_rows(f"a tensor of shape {labels.shape}", loss.takes_vectors)
+            known = None if labels.shape.rank is None else labels.shape[1]
+            if loss.takes_vectors:
+                self._check_width(known)
+                return encode_targets(labels, self.width)
+            if known is None:
+                _refuse_rows(f"a tensor of shape {labels.shape}", are_vectors=False)
+            return encode_targets(labels, known)
         scores = np.asarray(labels)
         if scores.dtype.kind not in "biuf":
             return _refuse(labels)
         scores = scores.astype("float32", copy=False)  # Vectors on disk stay there.
         if takes_rows:
-            return _check_score_rows(scores, loss.takes_vectors)
+            scores = _check_score_rows(scores, loss.takes_vectors)
+            if loss.takes_vectors:
+                self._check_width(scores.shape[1])
+            return scores
         if scores.ndim == 2 and scores.shape[1] == 1:
             scores = scores[:, 0]
         if scores.ndim != 1 or not np.isfinite(scores).all():
@@ -55,6 +66,15 @@ class Scores(Labels):
         if self.loss is not None:
             self.loss.check_scores(scores)
         return scores
+
+    def _check_width(self, wanted):
+        """Raises a ValueError if the vectors to learn have another width, where it is known."""
+        if None not in (wanted, self.width) and wanted != self.width:
+            raise ValueError(
+                f"The vectors to learn have {wanted} numbers, and those of this embedder "
+                f"{self.width}. Cut the vectors to fewer numbers, for example by a PCA, or add a "
+                f"Dense layer to the embedder: dense_layers=[keras.layers.Dense({wanted})]."
+            )
 
 
 def _check_score_rows(scores, are_vectors):
