@@ -9,8 +9,9 @@ which others compare these techniques. A CHINESE_BERT is m3e-small of the packag
 Every side fine-tunes the same checkpoint on the same first rows, in the same batches of rows of
 similar length, by AdamW with bias correction, linear warm-up over a tenth of the steps and linear
 decay. Sides have equal steps, and not equal time: the time is processor time of a step. The score
-is that of the task on the first rows of its held-out files. The last side is the mean of the plain
-runs of all seeds, an `Ensemble`, so it has one score. A side that refuses a task is left out.
+is the accuracy on the first rows of the held-out files of a task, or the first metric of a task
+that has no accuracy. The last side is the mean of the plain runs of all seeds, an `Ensemble`, so it
+has one score. A side that refuses a task is left out.
 """
 
 import argparse

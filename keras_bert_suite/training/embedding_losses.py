@@ -17,8 +17,8 @@ class EmbeddingLoss(keras.losses.Loss):
     `y_pred` float (B, S, H), the vectors of the S texts of each row. `y_true` is float (B,), the
     scores of the rows; float (B, S - 1), the scores of the texts after the first; float (B, H), the
     vectors that the rows shall have; int (B,), the numbers of the labels; or for a loss without any
-    of them int (B, S), numbers of the texts. Equal
-    texts have equal numbers, and -1 is no text. `sample_weight` float (B,) or None.
+    of them int (B, S), numbers of the texts. Equal texts have equal numbers, and -1 is no text.
+    `sample_weight` float (B,) or None.
 
     Args:
         name: str.
@@ -254,13 +254,6 @@ class VectorRegression(EmbeddingLoss):
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """float32 (B,), the losses of rows."""
-        wanted, width = y_true.shape[-1], y_pred.shape[-1]
-        if wanted != width:
-            raise ValueError(
-                f"The vectors to learn have {wanted} numbers, and those of this embedder {width}. "
-                "Cut the vectors to fewer numbers, for example by a PCA, or add a Dense layer to "
-                f"the embedder: dense_layers=[keras.layers.Dense({wanted})]."
-            )
         differences = y_pred - ops.cast(y_true, "float32")[:, None]
         return ops.mean(ops.square(differences), axis=(1, 2))
 

@@ -12,6 +12,7 @@ from tables import everywhere_for
 import keras_bert_suite as kbs
 from keras_bert_suite.heads.targets.decoding import write_ids
 from keras_bert_suite.heads.targets.writing_rules import find_rules
+from keras_bert_suite.preprocessing import padding_lengths
 
 D = 3
 SIZES = {"num_layers": 1, "num_heads": 2, "hidden_dim": 16, "intermediate_dim": 32}
@@ -145,6 +146,16 @@ def test_every_weight_is_trained_but_the_missing_bias():
     still = {w.path for w in writer.weights if np.array_equal(to_numpy(w), before[w.path])}
     assert not {path for path in still if not path.endswith("key/bias")}
     assert not any("pooler" in path for path in before)
+
+
+def test_targets_are_padded_to_lengths_of_their_own(monkeypatch):
+    """A text may have more tokens than its recording frames, where each length is compiled."""
+    monkeypatch.setattr(padding_lengths, "compiles_each_length", lambda: True)
+    backbone = make_backbone(max_sequence_length=64)
+    writer = kbs.Seq2Seq(backbone, preprocessor=make_packer(length=3), max_target_length=6)
+    inputs, labels, weights = writer.target_rows.pack([ROWS[0]], ["the low good film lower"])
+    assert inputs["frames"].shape == (1, 3, D) and inputs["decoder_token_ids"].shape == labels.shape
+    assert 3 < weights.sum() <= labels.shape[1] == 16
 
 
 def test_saved_and_opened_again(tmp_path):

@@ -89,6 +89,23 @@ def test_vectors_of_a_teacher():
     assert student.evaluate(FIRST, wanted, verbose=0) < 0.2 * apart
 
 
+def test_vectors_on_disk_are_read_by_batch(tmp_path):
+    embedder = make_embedder()
+    embedder.compile("sgd", VectorRegression())
+    np.save(tmp_path / "vectors.npy", np.ones((12, 16), "float32"))
+    on_disk = np.load(tmp_path / "vectors.npy", mmap_mode="r")
+    assert np.shares_memory(embedder.data.read(FIRST, on_disk).labels, on_disk)
+
+
+def test_a_vector_of_a_dataset_that_is_a_number_is_refused(embedder):
+    tf = pytest.importorskip("tensorflow")
+    embedder.compile("sgd", VectorRegression())
+    for y in (np.ones(12), np.array(["1"] * 12)):
+        dataset = tf.data.Dataset.from_tensor_slices((np.array(FIRST), y)).batch(4)
+        with pytest.raises(ValueError, match=r"\(N, H\), got a tensor of shape|are scores, got"):
+            embedder.fit(dataset, verbose=0)
+
+
 def test_labels_come_in_turn():
     """The order of `fit`, and not that of lengths: each batch has both labels."""
     embedder = make_embedder()

@@ -42,8 +42,8 @@ def encode_with_attention(
 
         - `hidden_states`: the embeddings and the output of each layer, (B, L, H);
         - `attentions`: for each layer (B, heads, L, L), how much a position (third axis) attends to
-          each position (last axis). The last axis is 0 on padding. It sums to 1, or with
-          `PrefixTuning` to the rest of what the prefix gets.
+          each position (last axis). The last axis is 0 on padding. It sums to 1, or to less with
+          `PrefixTuning`, whose prefix gets the rest.
 
     Raises:
         ValueError: if the layers are of another kind, such as DeBERTa's, if `inputs` are not the

@@ -13,6 +13,7 @@ from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
+from keras_bert_suite.preprocessing.padding_lengths import list_lengths
 
 #: The least tokens of a source: [CLS], a token and [SEP].
 _LEAST_SOURCE = 3
@@ -200,7 +201,7 @@ class SeparateRows(TargetRows):
         packed = self.packer.pack(sources)
         num_unread = 0 if self.starts_with_end else 1
         room = self._limit_targets(self.max_decoder_length + num_unread)
-        allowed = self.packer.allowed_lengths()
+        allowed = self._list_target_lengths(room)
         rows = self._pack_single(
             NUMPY, *self._tokenize(targets), room, allowed, template=self._template
         )
@@ -217,6 +218,10 @@ class SeparateRows(TargetRows):
         """The most tokens of a row of a target, of which `room` have positions in the decoder."""
         return min(self.packer.sequence_length, room)  # Targets are cut as sources are.
 
+    def _list_target_lengths(self, room: int) -> tuple[int, ...] | None:
+        """The lengths to which targets of at most `room` tokens are padded; None for any."""
+        return self.packer.allowed_lengths()
+
     def begin(self, packed: dict[str, Any]) -> dict[str, Any]:
         first = np.full((len(packed["padding_mask"]), 1), self.first_token_id, "int32")
         decoder = {"decoder_token_ids": first, "decoder_padding_mask": np.ones_like(first)}
@@ -232,6 +237,9 @@ class FrameRows(SeparateRows):
 
     def _limit_targets(self, room: int) -> int:
         return room  # `sequence_length` counts frames.
+
+    def _list_target_lengths(self, room: int) -> tuple[int, ...] | None:
+        return list_lengths(room, self.packer.padding_lengths)
 
     def _list_cuts(self) -> dict[str, Any]:
         return {}

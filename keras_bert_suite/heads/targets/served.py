@@ -90,7 +90,7 @@ class ServedTargets(ServedTask):
         }
 
 
-#: The texts of frames are written as those of texts. `pack` is not called.
+#: A text is written of frames in the same way. Requests bring packed frames, without `pack`.
 ServedTargets.of_frames = ServedTargets
 
 

@@ -207,6 +207,7 @@ class TextEmbedder(SemanticSearch, Task, keras_hub.models.Task):
         self.cache_batch_size = cache_batch_size
         super().compile(optimizer, loss, **kwargs)
         self.data.labels.loss = self.loss if isinstance(self.loss, EmbeddingLoss) else None
+        self.data.labels.width = self.output_shape[-1]
         if self.data.labels.loss is not None:
             self.loss.check_width(self.output_shape[-1])
         rates = [getattr(layer, "rate", 0.0) for layer in self._flatten_layers()]

@@ -63,7 +63,10 @@ class StoredTeacher:
 
 
 def describe_outputs(task: Any) -> Iterator[tuple[str, Any]]:
-    """What the outputs of a task are, as (name, value). An earlier one says whether a later is."""
+    """Facts that tell the outputs of two tasks apart, as (name, value).
+
+    A later fact is asked for only where the earlier ones are equal: other tasks may not have it.
+    """
     yield "task", task.HEAD.task
     yield "label_names", getattr(task, "label_names", None)
     yield "width", task.output.shape[-1]
