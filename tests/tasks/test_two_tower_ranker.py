@@ -144,12 +144,17 @@ def add_loras(rankers):
 
 
 @pytest.mark.every_backend
-@pytest.mark.parametrize("change", [add_loras, lambda rankers: rankers[0].quantize("int8")])
-def test_vectors_are_those_of_what_the_encoder_has_become(change):
+@pytest.mark.parametrize("adapted", [True, False], ids=["two adapters", "int8"])
+def test_vectors_are_those_of_what_the_encoder_has_become(adapted):
     first = make_ranker()
-    rankers = [first, kbs.TwoTowerRanker(first.backbone, preprocessor=first.preprocessor)]
+    rankers = [first]
+    if adapted:
+        rankers += [kbs.TwoTowerRanker(first.backbone, preprocessor=first.preprocessor)]
     before = [ranker.score_matrix(QUERIES[:1], QUERIES)[0] for ranker in rankers]
-    change(rankers)
+    if adapted:
+        add_loras(rankers)
+    else:
+        first.quantize("int8")
     scores = [ranker.score_matrix(QUERIES[:1], QUERIES)[0] for ranker in rankers]
     for ranker, found in zip(rankers, scores, strict=True):
         wanted = ranker.predict((QUERIES[:1] * len(QUERIES), QUERIES), verbose=0)
