@@ -132,17 +132,23 @@ def measure(sides, texts, rounds):
 
 
 def draw(figures, path):
-    """Draws milliseconds of one text, and megabytes, over the accuracy of each model."""
+    """Draws the milliseconds of one text, the megabytes and the accuracy of each model as bars."""
     from keras_bert_suite.pictures import Picture
 
-    figure = Picture(figsize=(9, 4), layout="constrained")
-    columns = ((0, "ms, one text"), (2, "MB of the export"))
-    for axes, (column, label) in zip(figure.subplots(1, 2), columns, strict=True):
-        for name, (accuracy, *costs) in figures.items():
-            axes.plot(100 * accuracy, costs[column], "o", color="#0072b2")
-            axes.annotate(name, (100 * accuracy, costs[column]), (5, 4), textcoords="offset points")
-        axes.set(xlabel="accuracy, %", ylabel=label, ylim=(0, None))
+    figure = Picture(figsize=(9, 3), layout="constrained")
+    accuracies, *costs = zip(*figures.values(), strict=True)
+    columns = {
+        "ms, one text": costs[0],
+        "MB of the export": costs[2],
+        "accuracy, %": [100 * accuracy for accuracy in accuracies],
+    }
+    every_axes = figure.subplots(1, len(columns), sharey=True)
+    for axes, (label, values) in zip(every_axes, columns.items(), strict=True):
+        bars = axes.barh(list(figures), values, color="#0072b2")
+        axes.bar_label(bars, fmt="%.1f", padding=3)
+        axes.set(xlabel=label, xlim=(0, 1.25 * max(values)))
         axes.spines[["top", "right"]].set_visible(False)
+    every_axes[0].invert_yaxis()
     figure.write(path)
 
 
