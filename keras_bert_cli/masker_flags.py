@@ -213,7 +213,7 @@ def read_masking(values, corpus, tokenizer):
 def check_words(values, flags, corpus, tokenizer):
     """Raises a `UsageError` if whole words would be single Chinese characters.
 
-    `flags` are those that the objective reads.
+    `flags` are the flags that the objective reads.
     """
     if values.unit != "word" or values.lexicon or values.word_segmenter:
         return

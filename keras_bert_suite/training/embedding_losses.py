@@ -69,11 +69,6 @@ class EmbeddingLoss(keras.losses.Loss):
 
     def count_texts(self, y_true: Any, num_vectors: Any) -> Any:
         """The texts of a row, S, of a batch with B S vectors and this `y_true`."""
-        if self.takes_vectors:
-            num_rows = ops.shape(y_true)[0]
-            # A replica may have no rows.
-            least_one = max if isinstance(num_rows, int) else ops.maximum
-            return num_vectors // least_one(num_rows, 1)
         if len(y_true.shape) == 2:
             return ops.shape(y_true)[1] + int(self.scores_texts)
         return self.num_texts[0]
@@ -251,6 +246,13 @@ class VectorRegression(EmbeddingLoss):
 
     def __init__(self, name: str = "vector_regression", dtype: Dtype | None = None) -> None:
         super().__init__(name, dtype)
+
+    def count_texts(self, y_true: Any, num_vectors: Any) -> Any:
+        """A vector to learn does not say how many texts its row has."""
+        num_rows = ops.shape(y_true)[0]
+        # A replica may have no rows.
+        least_one = max if isinstance(num_rows, int) else ops.maximum
+        return num_vectors // least_one(num_rows, 1)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """float32 (B,), the losses of rows."""

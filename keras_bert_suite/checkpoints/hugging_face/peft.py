@@ -47,7 +47,7 @@ _IDLE = frozenset(
         *("bias", "ensure_weight_tying", "lora_ga_config"),
     }
 )
-#: The same of prompts. `num_layers` and so on are those of the base.
+#: The same of prompts. `num_layers` and so on describe the base.
 _IDLE_OF_PROMPTS = frozenset(
     {
         *("auto_mapping", "base_model_name_or_path", "inference_mode", "modules_to_save"),

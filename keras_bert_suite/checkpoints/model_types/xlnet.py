@@ -141,7 +141,7 @@ def read_xlnet(config):
 
 
 def write_xlnet(backbone):
-    """The fields that `read_xlnet` reads, and those of the memory."""
+    """The fields that `read_xlnet` reads, and the fields of the memory."""
     width = backbone.hidden_dim // backbone.num_heads
     if (backbone.head_dim or width) != width or not backbone.num_segments:
         raise ValueError(

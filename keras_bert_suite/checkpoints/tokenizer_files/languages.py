@@ -1,6 +1,6 @@
 """The codes of the languages of mBART, which no file lists in all checkpoints."""
 
-#: The languages of mBART, and those that mBART-50 adds, in the order of their ids.
+#: The languages of mBART, and the languages that mBART-50 adds, in the order of their ids.
 _MBART = (
     "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR "
     "lt_LT lv_LV my_MM ne_NP nl_XX ro_RO ru_RU si_LK tr_TR vi_VN zh_CN"

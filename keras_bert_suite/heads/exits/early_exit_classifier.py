@@ -282,7 +282,7 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
             encoder, inputs = Encoder.of(self.backbone), self.backbone.input
             hidden = encoder.hidden_states or ()
             states = [hidden[layer] for layer in self.exit_layers]
-            # The exits read them without those of prompts, which go on with the row.
+            # An exit reads tokens alone. The states of prompts go on to the next stage.
             read = encoder.make_layer_model().output
             seen = [read[layer] for layer in self.exit_layers]
             logits = self._classify(seen, encoder.trace_summary(), inputs["padding_mask"])

@@ -33,8 +33,8 @@ from keras_bert_suite.training.techniques.output_comparison import OutputCompari
 from keras_bert_suite.training.techniques.technique import Batch, Technique
 
 #: The arrays beside the inputs of a model that say which tokens stand where, which teachers read.
-#: The first is of packed rows.
-COMPANIONS = ("sequence_layout", "global_attention_mask")
+LAYOUT = "sequence_layout"
+COMPANIONS = (LAYOUT, "global_attention_mask")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -256,7 +256,7 @@ class Distillation(Technique):
         more of them reads the rows of the batch.
         """
         has_places = teacher.find_prompt_length() == self.prompt_length
-        names = {*teacher.input, *(COMPANIONS if has_places else COMPANIONS[1:])}
+        names = {*teacher.input, *COMPANIONS} - (set() if has_places else {LAYOUT})
         given = {name: array for name, array in x.items() if name in names}
         return keras.tree.map_structure(ops.stop_gradient, model(given, training=False))
 
