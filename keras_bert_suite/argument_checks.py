@@ -125,8 +125,8 @@ def check_patterns(name: str, patterns: Any) -> None:
             ) from error
 
 
-def check_dropouts(**rates: float) -> None:
-    """Raises ValueError if a dropout rate is no number of at least 0 and below 1."""
+def check_below_one(**rates: float) -> None:
+    """Raises ValueError if a value is no number of at least 0 and below 1, such as a dropout."""
     for name, rate in rates.items():
         if not isinstance(rate, numbers.Real) or not 0 <= rate < 1:
             raise ValueError(f"{name} must be a number of at least 0 and below 1, got {rate!r}.")

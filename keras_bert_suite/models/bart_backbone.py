@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Activation, Config, Dtype, Tensor
 from keras_bert_suite.argument_checks import (
-    check_dropouts,
+    check_below_one,
     check_further_arguments,
     check_not_negative,
     check_sizes,
@@ -142,7 +142,7 @@ class BartBackbone(TextEncoder):
                 decoder_intermediate_dim=decoder_intermediate_dim,
                 max_sequence_length=max_sequence_length,
             )
-        check_dropouts(
+        check_below_one(
             dropout=dropout,
             attention_dropout=attention_dropout,
             activation_dropout=activation_dropout,

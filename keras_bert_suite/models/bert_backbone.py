@@ -9,7 +9,7 @@ import keras
 
 from keras_bert_suite.annotations import Activation, Config, Dtype, Tensor
 from keras_bert_suite.argument_checks import (
-    check_dropouts,
+    check_below_one,
     check_further_arguments,
     check_integer,
     check_not_negative,
@@ -239,7 +239,7 @@ class BertBackbone(LastBlockReader, TextEncoder):
         check_integer("num_segments", num_segments)
         check_segments(attention_pattern, num_segments if "segment_ids" in self.input_names else 0)
         attention_dropout = dropout if attention_dropout is None else attention_dropout
-        check_dropouts(dropout=dropout, attention_dropout=attention_dropout)
+        check_below_one(dropout=dropout, attention_dropout=attention_dropout)
         check_not_negative("initializer_range", initializer_range)
         activation = get_activation(activation)
 

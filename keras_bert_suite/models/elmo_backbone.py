@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
 from keras_bert_suite.argument_checks import (
-    check_dropouts,
+    check_below_one,
     check_further_arguments,
     check_integer,
     check_not_negative,
@@ -105,7 +105,7 @@ class ElmoBackbone(TextEncoder):
             ("projection_dim", projection_dim),
         ):
             check_integer(name, size, at_least=1)
-        check_dropouts(dropout=dropout)
+        check_below_one(dropout=dropout)
         check_not_negative("initializer_range", initializer_range)
         check_tokens(vocabulary_size=vocabulary_size, characters=characters, frame_dim=frame_dim)
 

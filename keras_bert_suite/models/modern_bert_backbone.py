@@ -7,8 +7,8 @@ import keras
 
 from keras_bert_suite.annotations import Activation, Config, Dtype
 from keras_bert_suite.argument_checks import (
+    check_below_one,
     check_choice,
-    check_dropouts,
     check_further_arguments,
     check_integer,
     check_not_negative,
@@ -166,7 +166,7 @@ class ModernBertBackbone(TextEncoder):
         )
         check_integer("local_attention", local_attention, at_least=2)
         check_choice("pooling", pooling, tuple(_POOLINGS))
-        check_dropouts(
+        check_below_one(
             embedding_dropout=embedding_dropout,
             attention_dropout=attention_dropout,
             mlp_dropout=mlp_dropout,

@@ -23,8 +23,9 @@ class AdamW(BertOptimizer):
 
     Args:
         learning_rate: float or `keras.optimizers.schedules.LearningRateSchedule`.
-        weight_decay: float.
-        beta_1, beta_2, epsilon: float.
+        weight_decay: float of at least 0.
+        beta_1, beta_2: float of at least 0 and below 1.
+        epsilon: float of at least 0.
         global_clipnorm: float, the bound of the norm of all gradients together, or None.
         bias_correction: bool. BERT was trained without the correction. Fine-tuning on a few
             thousand examples is better with it. Without it, the updates of the first hundreds of

@@ -9,7 +9,12 @@ from keras import ops
 from keras.initializers import Constant
 
 from keras_bert_suite.annotations import Config, LearningRate, Tensor
-from keras_bert_suite.argument_checks import check_list, check_not_negative, check_patterns
+from keras_bert_suite.argument_checks import (
+    check_below_one,
+    check_list,
+    check_not_negative,
+    check_patterns,
+)
 from keras_bert_suite.training.fused_updates import CLIP_BY_GLOBAL_NORM
 from keras_bert_suite.training.gradient_sums import sum_before_clipping
 from keras_bert_suite.training.layer_decay import read_layer_decay
@@ -76,6 +81,9 @@ class BertOptimizer(keras.optimizers.Optimizer):
         momentum_dtype: str | None = None,
         **kwargs: Any,
     ) -> None:
+        check_below_one(beta_1=beta_1, beta_2=beta_2)
+        check_not_negative("epsilon", epsilon)
+        check_not_negative("weight_decay", weight_decay or 0.0)
         layers = read_layer_decay(layer_decay, layer_numbering)
         lookahead = read_lookahead(lookahead_steps, lookahead_share)
         if momentum_dtype not in (None, "bfloat16"):

@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import (
-    check_dropouts,
+    check_below_one,
     check_not_negative,
     check_positive,
     list_arguments,
@@ -80,7 +80,7 @@ class LinearWarmupDecay(UpdateSchedule):
             check_positive("total_steps", total_steps)
         if warmup_steps is not None:
             check_not_negative("warmup_steps", warmup_steps)
-        check_dropouts(warmup_ratio=warmup_ratio)
+        check_below_one(warmup_ratio=warmup_ratio)
         self.peak_learning_rate = peak_learning_rate
         self.total_steps = total_steps
         self.warmup_steps = warmup_steps

@@ -287,6 +287,24 @@ def test_a_momentum_in_bfloat16_is_saved_and_loaded(model, kind, tmp_path):
                 trained.jax_state_sync()
 
 
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ({"beta_1": (0.9, 0.999)}, r"beta_1 must be a number of at least 0 .* got \(0.9, 0.999\)"),
+        ({"beta_2": 1.0}, "beta_2 must be a number of at least 0 and below 1, got 1.0"),
+        ({"epsilon": -1e-6}, "epsilon must be a number of at least 0, got -1e-06"),
+        (
+            {"weight_decay": "0.01"},
+            "weight_decay must be a number of at least 0, got '0.01'",
+        ),
+    ],
+)
+@pytest.mark.parametrize("optimizer_cls", [AdamW, Lamb])
+def test_numbers_out_of_range_are_refused(optimizer_cls, argument, message):
+    with pytest.raises(ValueError, match=message):
+        optimizer_cls(**argument)
+
+
 def test_a_momentum_has_no_other_dtype():
     with pytest.raises(ValueError, match="momentum_dtype must be 'bfloat16', or None .* 'float16'"):
         AdamW(momentum_dtype="float16")

@@ -11,7 +11,7 @@ from keras import ops
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Tensor
-from keras_bert_suite.argument_checks import check_dropouts, check_integer
+from keras_bert_suite.argument_checks import check_below_one, check_integer
 from keras_bert_suite.data.rows import Rows, read_texts
 from keras_bert_suite.heads import towers
 from keras_bert_suite.heads.base.feature_training import fit_on_features
@@ -89,7 +89,7 @@ class TwoTowerRanker(RankingTask, keras_hub.models.Task):
     ) -> None:
         self.check_further_arguments(kwargs)
         check_integer("hidden_dim", hidden_dim, at_least=1)
-        check_dropouts(dropout=dropout)
+        check_below_one(dropout=dropout)
 
         # === Layers ===
         self.backbone = backbone

@@ -8,7 +8,7 @@ import keras
 
 from keras_bert_suite.annotations import Patterns
 from keras_bert_suite.argument_checks import (
-    check_dropouts,
+    check_below_one,
     check_flag,
     check_integer,
     check_patterns,
@@ -64,7 +64,7 @@ class LoRA(Adaptation):
     ) -> None:
         check_integer("rank", rank, at_least=1)
         check_positive("alpha", rank if alpha is None else alpha)
-        check_dropouts(dropout=dropout)
+        check_below_one(dropout=dropout)
         check_flag("use_rslora", use_rslora)
         self.rank = rank
         self.alpha = rank if alpha is None else alpha

@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.argument_checks import check_dropouts
+from keras_bert_suite.argument_checks import check_below_one
 from keras_bert_suite.training.techniques.technique import Batch, Technique
 
 
@@ -39,7 +39,7 @@ class LayerDrop(Technique):
     """
 
     def __init__(self, rate: float = 0.2) -> None:
-        check_dropouts(rate=rate)
+        check_below_one(rate=rate)
         if not rate:
             raise ValueError("rate is 0, which leaves no layer out. Leave out the technique.")
         self.rate = rate
