@@ -5,8 +5,10 @@ import gc
 import importlib.util
 import os
 import re
+import shutil
 import sys
 import tempfile
+import zlib
 from pathlib import Path
 
 import hypothesis
@@ -84,9 +86,10 @@ def pytest_ignore_collect(collection_path, config):
 def pytest_collection_modifyitems(config, items):
     """The one rule of where a test runs.
 
-    A test without a mark runs under PyTorch. One that is marked `every_backend` runs under each,
-    and one that is marked `backend("jax")` under that one. A test that is marked `long("serving")`
-    is left out, except by `--long=serving`.
+    A test without a mark runs under PyTorch. One that is marked `every_backend` runs under PyTorch
+    and under TensorFlow or JAX, as `deal` says; `--every-test` runs it under the other one. One
+    that is marked `backend("jax")` runs under that one. A test that is marked `long("serving")` is
+    left out, except by `--long=serving`, which runs it under every backend of its marks.
     """
     part, every_test = config.getoption("--long"), config.getoption("--every-test")
     chosen, others = [], []
@@ -112,8 +115,19 @@ def runs_here(item, every_test):
     named = item.get_closest_marker("backend")
     if named is not None:
         return backend in named.args and not every_test
-    short = backend == "torch" or item.get_closest_marker("every_backend") is not None
+    every_backend = item.get_closest_marker("every_backend") is not None
+    if part_of(item) is not None:
+        return every_backend or backend == "torch"
+    short = backend == "torch" or (every_backend and deal(item) == backend)
     return short != every_test
+
+
+def deal(item):
+    """ "tensorflow" or "jax", by the name of a test: half of a table is for each.
+
+    What both would show costs a third of `make test`, most of it in their compilers.
+    """
+    return ("tensorflow", "jax")[zlib.crc32(item.nodeid.encode()) % 2]
 
 
 @pytest.fixture(autouse=True)
@@ -134,6 +148,7 @@ def quick_frameworks():
     quick_frameworks.seed_no_absent_devices()
     quick_frameworks.find_classes_once()
     quick_frameworks.order_no_leaves()
+    quick_frameworks.draw_normals_once()
     quick_frameworks.leave_files_to_the_system()
 
 
@@ -193,9 +208,27 @@ def free_memory():
 
 
 @pytest.fixture(autouse=True)
-def empty_working_directory(tmp_path, monkeypatch):
-    """A relative path finds nothing: neither a demo's outputs nor another test's."""
-    monkeypatch.chdir(tmp_path)
+def empty_working_directory(request):
+    """A relative path finds nothing: neither a demo's outputs nor another test's.
+
+    The folder is `tmp_path`. A test that has none shares one, and must leave it empty: a folder of
+    its own takes longer than most tests.
+    """
+    own = "tmp_path" in request.fixturenames
+    folder = request.getfixturevalue("tmp_path" if own else "shared_directory")
+    before = os.getcwd()
+    os.chdir(folder)
+    yield
+    os.chdir(before)
+    if not own and (left := os.listdir(folder)):
+        shutil.rmtree(folder)
+        folder.mkdir()
+        pytest.fail(f"It wrote {left} into its working directory, but has no tmp_path.")
+
+
+@pytest.fixture(scope="session")
+def shared_directory(tmp_path_factory):
+    return tmp_path_factory.mktemp("shared")
 
 
 @pytest.fixture(scope="session")

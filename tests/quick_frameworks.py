@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 import os
 import types
 import weakref
@@ -90,6 +91,23 @@ def order_no_leaves():
         trees._dict_to_ordered_dict = lambda structure: (
             order_dicts(structure) if trees.is_nested(structure) else structure
         )
+
+
+def draw_normals_once():
+    """Under PyTorch, Keras draws four normal numbers for one that is truncated, for every weight.
+
+    One uniform number, and the inverse of the distribution, are as good.
+    """
+    if keras.config.backend() == "torch":
+        from keras.src.backend.torch import random
+
+        within_two = math.erf(math.sqrt(2))
+
+        def truncated_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
+            drawn = random.uniform(tuple(shape), -within_two, within_two, dtype, seed)
+            return drawn.erfinv_().mul_(stddev * math.sqrt(2)).add_(mean)
+
+        random.truncated_normal = truncated_normal
 
 
 def leave_files_to_the_system():
