@@ -136,9 +136,9 @@ ALONE = {
     for task in TASKS
 }
 #: The tasks that `make test` trains here with a compiler. Other tests train others there: `GRAPHS`
-#: rankings and pairs, test_sequence_packing.py words, test_released_tasks.py texts,
-#: test_every_task.py spans and replaced tokens, test_label_and_teacher_rows.py vectors, and
-#: test_training_checkpoint.py a pretraining. `make test-long PART=backends` trains all of them.
+#: rankings, test_sequence_packing.py words, test_released_tasks.py texts, test_every_task.py spans
+#: and replaced tokens, test_label_and_teacher_rows.py vectors, and test_training_checkpoint.py a
+#: pretraining. `make test-long PART=backends` trains all of them.
 EVERYWHERE = {"label sets", "questions", "choices", "targets"}
 #: What `make test` runs beside: a kind of dataset for each form of labels, each preprocessor, each
 #: way of saving, and each kind of input. The rest is `make test-long PART=combinations`.
@@ -161,6 +161,7 @@ SHORT = {
     Combination("questions", OURS, kind="grain.MapDataset"),
     Combination("choices", NONE, kind="arrays"),
     Combination("vectors", OURS, kind="DataLoader"),
+    Combination("vectors", NONE, kind="tf.data of named columns"),
     Combination("masks", OURS, kind="dict"),
     Combination("pretraining", NONE, kind="grain.IterDataset"),
     Combination("pretraining", NONE, "preset", "arrays"),
@@ -168,11 +169,9 @@ SHORT = {
     Combination("targets", NONE, kind="PyDataset"),
 }
 #: What `make test` runs under TensorFlow only. With PyTorch it takes up to half a minute to trace
-#: the graph of a packer.
-GRAPHS = {
-    Combination("pairs", OURS, kind="tf.data of named columns"),
-    Combination("rankings", OURS, kind="tf.data"),
-}
+#: the graph of a packer. Columns of texts with names are in test_condition.py, and in
+#: test_text_embedder.py.
+GRAPHS = {Combination("rankings", OURS, kind="tf.data")}
 
 WAYS = {"as trained": "kinds", ".keras": "loaded", "preset": "loaded"}
 FITTED = [
