@@ -57,10 +57,12 @@ def checkpoint(tmp_path_factory):
     return folder
 
 
-@pytest.mark.backend("tensorflow")
-def test_a_head_from_fit_to_a_runtime(checkpoint, tmp_path):
-    tf = pytest.importorskip("tensorflow")
-    pytest.importorskip("tf2onnx")
+HEAD_TEXTS = ["the film was good", "a bad plot", "the plot"]
+
+
+@pytest.fixture(scope="module")
+def head(checkpoint):
+    """(the names of the section, an ordinal classifier that was trained)."""
     names = {"__name__": "extending", "checkpoint": checkpoint}
     with pytest.warns(UserWarning, match="holds a backbone, but no"):
         run_section("A head", names)
@@ -68,44 +70,66 @@ def test_a_head_from_fit_to_a_runtime(checkpoint, tmp_path):
         subclass = names["register"](type("Stars", (names["OrdinalClassifier"],), {}))
         stars = subclass.from_preset(checkpoint, label_names=["a", "b", "c"])
     stars.fit(["a long film", "good", "bad"], ["a", "c", "b"], verbose=0)
-    randomize(stars)
-    texts = ["the film was good", "a bad plot", "the plot"]
-    for task in (stars, names["reader"]):
-        folder = tmp_path / type(task).__name__
-        wanted = task.predict(texts, verbose=0)
-        task.save(folder.with_suffix(".keras"))
-        task.save_to_preset(folder / "preset")
-        for copy in (
-            keras.saving.load_model(folder.with_suffix(".keras")),
-            type(task).from_preset(folder / "preset"),
-        ):
-            assert_close(copy.predict(texts, verbose=0), wanted)
-        if task is stars:
-            saved = tf.saved_model.load(str(export_saved_model(task, folder / "saved")))
-            served = saved.signatures["serving_default"](text=tf.constant(texts))
-        else:
-            served = trace(task)(text=tf.constant(texts))
-        export_onnx(task, folder / "onnx")
-        runtime = open_runtime(folder / "onnx")
-        if task is stars:
-            assert_close(served["above"].numpy(), wanted)
-            assert_close(runtime.predict(texts), wanted)
-            labels = stars.predict_labels(texts)
-            assert labels == [str(label, "utf-8") for label in served["labels"].numpy()]
-            assert labels == runtime.predict_labels(texts)
-            assert labels == ["abc"[(row > 0).sum()] for row in wanted]
-            assert stars.score(texts, labels)["accuracy"] == 1
-            assert_close(stars.answers.find_probabilities(wanted).sum(axis=-1), np.ones(3))
-            assert not stars.optimizer.decay_of(stars.ordinal_head.first)
-        else:
-            probabilities = np.exp(wanted["tone"]) / np.exp(wanted["tone"]).sum(-1, keepdims=True)
-            assert_close(served["tone_probabilities"].numpy(), probabilities)
-            assert_close(served["stars_scores"].numpy(), wanted["stars"])
-            assert_close(runtime.predict(texts), {"tone": probabilities, "stars": wanted["stars"]})
-            named = runtime.predict_labels(texts)
-            assert named["tone"] == [str(tone, "utf-8") for tone in served["tone_labels"].numpy()]
-            scores = task.score_with(task.answers.score, texts, {**named, "stars": wanted["stars"]})
-            assert scores["tone"]["accuracy"] == 1 and scores["stars"]["mean_squared_error"] < 1e-9
+    return names, randomize(stars)
+
+
+def list_tasks(head):
+    names, stars = head
+    return {"stars": stars, "reader": names["reader"]}
+
+
+@pytest.mark.parametrize("name", ["stars", "reader"])
+def test_a_head_from_fit_to_files(head, name, tmp_path):
+    task = list_tasks(head)[name]
+    wanted = task.predict(HEAD_TEXTS, verbose=0)
+    task.save(tmp_path / "task.keras")
+    task.save_to_preset(tmp_path / "preset")
+    for copy in (
+        keras.saving.load_model(tmp_path / "task.keras"),
+        type(task).from_preset(tmp_path / "preset"),
+    ):
+        assert_close(copy.predict(HEAD_TEXTS, verbose=0), wanted)
+    if name == "stars":
+        labels = task.predict_labels(HEAD_TEXTS)
+        assert labels == ["abc"[(row > 0).sum()] for row in wanted]
+        assert task.score(HEAD_TEXTS, labels)["accuracy"] == 1
+        assert_close(task.answers.find_probabilities(wanted).sum(axis=-1), np.ones(3))
+        assert not task.optimizer.decay_of(task.ordinal_head.first)
+
+
+@pytest.mark.backend("tensorflow")
+@pytest.mark.parametrize(
+    "name", ["stars", pytest.param("reader", marks=pytest.mark.long("serving"))]
+)
+def test_a_head_in_runtimes(head, name, tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    pytest.importorskip("tf2onnx")
+    task = list_tasks(head)[name]
+    wanted = task.predict(HEAD_TEXTS, verbose=0)
+    if name == "stars":
+        saved = tf.saved_model.load(str(export_saved_model(task, tmp_path / "saved")))
+        served = saved.signatures["serving_default"](text=tf.constant(HEAD_TEXTS))
+    else:
+        served = trace(task)(text=tf.constant(HEAD_TEXTS))
+    export_onnx(task, tmp_path / "onnx")
+    runtime = open_runtime(tmp_path / "onnx")
+    if name == "stars":
+        assert_close(served["above"].numpy(), wanted)
+        assert_close(runtime.predict(HEAD_TEXTS), wanted)
+        labels = task.predict_labels(HEAD_TEXTS)
+        assert labels == [str(label, "utf-8") for label in served["labels"].numpy()]
+        assert labels == runtime.predict_labels(HEAD_TEXTS)
+        return
+    probabilities = np.exp(wanted["tone"]) / np.exp(wanted["tone"]).sum(-1, keepdims=True)
+    assert_close(served["tone_probabilities"].numpy(), probabilities)
+    assert_close(served["stars_scores"].numpy(), wanted["stars"])
+    answers = runtime.predict(HEAD_TEXTS)
+    assert_close(answers, {"tone": probabilities, "stars": wanted["stars"]})
+    named = runtime.predict_labels(HEAD_TEXTS)
+    assert named["tone"] == [str(tone, "utf-8") for tone in served["tone_labels"].numpy()]
+    labels = {**named, "stars": wanted["stars"]}
+    scores = task.score_with(task.answers.score, HEAD_TEXTS, labels)
+    assert scores["tone"]["accuracy"] == 1 and scores["stars"]["mean_squared_error"] < 1e-9
 
 
 def test_labels_of_several_outputs():

@@ -103,7 +103,7 @@ def build_case(name, seed=0, scope=contextlib.nullcontext):
     return task, columns
 
 
-def train_case(name, task, columns):
+def train_case(name, task, columns, epochs=EPOCHS):
     """Trains a task of `build_case`.
 
     Returns:
@@ -127,7 +127,7 @@ def train_case(name, task, columns):
         history = task.fit(
             **rows,
             batch_size=BATCH_SIZE,
-            epochs=EPOCHS,
+            epochs=epochs,
             shuffle=False,
             sequence_packing=settings.get("packed", False),
             validation_data=tuple(part for part in rows.values() if part is not None),

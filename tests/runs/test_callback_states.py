@@ -118,11 +118,12 @@ def uninterrupted(tmp_path_factory):
 @pytest.mark.parametrize(
     ("every", "interruption"),
     [
-        pytest.param(3, At(STEPS_PER_EPOCH + 6, interrupt), id="within an epoch"),
+        # Other kills are in `test_killed_again_and_again`.
         pytest.param(7, InValidation(4, interrupt), id="in the last validation"),
         *(
             pytest.param(every, interruption, id=moment, marks=left_out("faults"))
             for every, interruption, moment in (
+                (3, At(STEPS_PER_EPOCH + 6, interrupt), "within an epoch"),
                 (1, At(2 * STEPS_PER_EPOCH, interrupt), "before the end of an epoch"),
                 (7, InValidation(3, interrupt), "in a validation"),
                 (14, At(2 * STEPS_PER_EPOCH + 1, interrupt), "after a validation"),

@@ -50,11 +50,7 @@ def build(optimizer=None, num_layers=3):
             [HEAD, {*HEAD, *LAYERS[2:]}, {*HEAD, *LAYERS[1:]}, {*HEAD, *LAYERS}]
             + 2 * [{*HEAD, *LAYERS, "embeddings"}],
         ),
-        pytest.param(
-            [1, "all"],
-            [{*HEAD, *LAYERS[2:]}, {*HEAD, *LAYERS, "embeddings"}],
-            marks=pytest.mark.every_backend,
-        ),
+        ([1, "all"], [{*HEAD, *LAYERS[2:]}, {*HEAD, *LAYERS, "embeddings"}]),
         ([2], 2 * [{*HEAD, *LAYERS[1:]}]),
         (["all", 3, 0], [{*HEAD, *LAYERS, "embeddings"}, {*HEAD, *LAYERS}, HEAD, HEAD]),
     ],
@@ -65,6 +61,14 @@ def test_the_layers_of_each_epoch(layers, wanted):
     callbacks = [GradualUnfreezing(layers), changes]
     task.fit(**arguments, epochs=len(wanted), callbacks=callbacks)
     assert changes.changed == wanted
+
+
+@pytest.mark.every_backend
+def test_a_compiled_step_trains_the_layers_of_its_epoch():
+    task, arguments = build(num_layers=1)
+    changes = Changes()
+    task.fit(**arguments, epochs=2, callbacks=[GradualUnfreezing([0, "all"]), changes])
+    assert changes.changed == [HEAD, {*HEAD, *LAYERS[:1], "embeddings"}]
 
 
 def test_a_later_fit_goes_on():

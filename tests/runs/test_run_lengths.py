@@ -112,7 +112,6 @@ class LengthLog(keras.callbacks.Callback):
         self._add(self.model.preprocessor.allowed_lengths())
 
 
-@pytest.mark.every_backend
 def test_lengths_are_chosen_where_that_was_measured():
     backend = keras.config.backend()
     for padding_lengths, wanted in (("auto", (48, 64) if backend == "jax" else None), (None, None)):
@@ -123,26 +122,38 @@ def test_lengths_are_chosen_where_that_was_measured():
         assert task.preprocessor.allowed_lengths() == (LADDER if is_ladder else None)
 
 
+def train(folder, epochs, *callbacks):
+    task = make_classifier()
+    callbacks = [TrainingCheckpoint(folder, every=1), *callbacks]
+    task.fit(TEXTS, LABELS, batch_size=2, epochs=epochs, verbose=0, callbacks=callbacks)
+    return task
+
+
+def kill(folder):
+    with pytest.raises(KeyboardInterrupt):
+        train(folder, 1, At(3, interrupt))
+
+
 @pytest.mark.backend("jax")
 def test_a_resumed_run_keeps_its_lengths(monkeypatch, tmp_path):
-    """Also where they would be chosen otherwise, and with further epochs."""
-
-    def train(name, epochs, *callbacks):
-        task = make_classifier()
-        callbacks = [TrainingCheckpoint(tmp_path / name, every=1), *callbacks]
-        task.fit(TEXTS, LABELS, batch_size=2, epochs=epochs, verbose=0, callbacks=callbacks)
-        return task
-
-    wanted = all_arrays(train("alone", 2))
-    with pytest.raises(KeyboardInterrupt):
-        train("killed", 1, At(3, interrupt))
-    _, progress = find_checkpoint(tmp_path / "killed")
+    """Also where they would be chosen otherwise."""
+    kill(tmp_path)
+    _, progress = find_checkpoint(tmp_path)
     assert progress.padding_lengths == [48, 64]
     monkeypatch.setattr(run_lengths, "_COMPILATION", 0.0)
     allowed = set()
-    assert_same(train("killed", 2, LengthLog(allowed)), wanted)
+    train(tmp_path, 1, LengthLog(allowed))
     assert allowed == {(48, 64)}
 
+
+@pytest.mark.backend("jax")
+@pytest.mark.long("faults")
+def test_a_resumed_run_with_further_epochs_is_one_that_was_not_killed(monkeypatch, tmp_path):
+    wanted = all_arrays(train(tmp_path / "alone", 2))
+    kill(tmp_path / "killed")
+    monkeypatch.setattr(run_lengths, "_COMPILATION", 0.0)
+    assert_same(train(tmp_path / "killed", 2), wanted)
+
     # Lengths matter: dropout draws other masks.
-    other = all_arrays(train("other", 2))
+    other = all_arrays(train(tmp_path / "other", 2))
     assert any((a != b).any() for a, b in zip(other, wanted, strict=True))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from peer_weights import to_numpy
 from small_tasks import make_task
+from tables import short_for
 
 from keras_bert_suite import FGM, AdamW, TrainingCheckpoint
 
@@ -57,7 +58,10 @@ def build(technique=None):
     return task, {"x": rows[0], "y": rows[1], "batch_size": 4, "shuffle": False, "verbose": 0}
 
 
-@pytest.mark.parametrize("moment", ["epoch begin", "batch end", "epoch end"])
+@pytest.mark.parametrize(
+    "moment",
+    short_for(["epoch begin", "batch end", "epoch end"], "epoch begin", "batch end", part="faults"),
+)
 def test_gradual_unfreezing(moment, tmp_path):
     task, arguments = build()
     callback = Unfreezing(moment)

@@ -30,7 +30,6 @@ def make_task(cls=kbs.TextClassifier, backbone=None, **arguments):
     return cls(backbone or make_backbone(), preprocessor=packer, **arguments)
 
 
-@pytest.mark.every_backend
 def test_it_learns_what_text_and_condition_say_together(tmp_path):
     """The exclusive or: neither the text nor the condition says anything by itself."""
     keras.utils.set_random_seed(0)
@@ -133,7 +132,6 @@ def test_rows_of_words_whose_windows_share_the_condition(cls):
         task.predict({**x, "condition": CONDITION[1:]}, verbose=0)
 
 
-@pytest.mark.every_backend
 def test_it_continues_texts_by_their_condition():
     """Writing token by token has the logits of the model on whole rows; and so have beams."""
     backbone = randomize(make_backbone(attention_pattern="left_to_right"), seed=3)

@@ -1,5 +1,7 @@
 """Where rows leave an `EarlyExitClassifier`, against the rules of the papers, row by row."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -173,7 +175,7 @@ def test_losses_are_saved():
         np.testing.assert_array_equal(again.call(*given), loss.call(*given))
 
 
-@pytest.mark.parametrize("method", everywhere_for(["deebert", "fastbert"], "fastbert"))
+@pytest.mark.parametrize("method", ["deebert", "fastbert"])
 def test_the_exits_of_a_classifier_learn_alone(method):
     classifier = make_classifier()
     of_classifier = classifier.get_weights()
@@ -296,28 +298,40 @@ def make_other(change):
     )
 
 
+@functools.cache
+def share_backbone():
+    return make_backbone()
+
+
+def make_wrong(method="pabee", backbone=None, **arguments):
+    """A task that is refused reads no weights, so all of them share a backbone."""
+    backbone = backbone or share_backbone()
+    arguments = {"label_names": NAMES, "preprocessor": make_packer(), **arguments}
+    return kbs.EarlyExitClassifier(backbone, method=method, **arguments)
+
+
 REFUSED = {
-    "patience": (lambda: make_task(threshold=6), "at most 5 with 5 exits.*got 6"),
-    "no patience": (lambda: make_task(threshold=0.5), "threshold must be an integer.*0.5"),
-    "entropy": (lambda: make_task("deebert", threshold=1.2), "nats, at most 1.09861.*got 1.2"),
-    "share": (lambda: make_task("fastbert", threshold=-0.1), "at most 1 .*got -0.1"),
-    "method": (lambda: make_task("elbert"), "method must be one of pabee, .*'elbert'"),
-    "beyond": (lambda: make_task(exit_layers=[2, 5]), r"1 to 4, .*got \[2, 5\]"),
-    "order": (lambda: make_task(exit_layers=[3, 1]), r"increasing .*\[3, 1\]"),
-    "none": (lambda: make_task(exit_layers=[]), r"got \[\]"),
-    "one": (lambda: make_task(exit_layers=1), "exit_layers must be a list of layers, got 1"),
-    "one layer": (lambda: make_task(backbone=make_backbone(num_layers=1)), "of 1 layers"),
+    "patience": (lambda: make_wrong(threshold=6), "at most 5 with 5 exits.*got 6"),
+    "no patience": (lambda: make_wrong(threshold=0.5), "threshold must be an integer.*0.5"),
+    "entropy": (lambda: make_wrong("deebert", threshold=1.2), "nats, at most 1.09861.*got 1.2"),
+    "share": (lambda: make_wrong("fastbert", threshold=-0.1), "at most 1 .*got -0.1"),
+    "method": (lambda: make_wrong("elbert"), "method must be one of pabee, .*'elbert'"),
+    "beyond": (lambda: make_wrong(exit_layers=[2, 5]), r"1 to 4, .*got \[2, 5\]"),
+    "order": (lambda: make_wrong(exit_layers=[3, 1]), r"increasing .*\[3, 1\]"),
+    "none": (lambda: make_wrong(exit_layers=[]), r"got \[\]"),
+    "one": (lambda: make_wrong(exit_layers=1), "exit_layers must be a list of layers, got 1"),
+    "one layer": (lambda: make_wrong(backbone=make_backbone(num_layers=1)), "of 1 layers"),
     "sets": (
-        lambda: make_task(problem_type="multi_label_classification"),
+        lambda: make_wrong(problem_type="multi_label_classification"),
         "for classes and numbers, got problem_type='multi_label",
     ),
     "entropy of numbers": (
-        lambda: make_task("deebert", problem_type="regression"),
+        lambda: make_wrong("deebert", problem_type="regression"),
         "method='deebert' .* Pass method='pabee'",
     ),
-    "tolerance": (lambda: make_task(tolerance=0.1), "tolerance=0.1 is for numbers"),
+    "tolerance": (lambda: make_wrong(tolerance=0.1), "tolerance=0.1 is for numbers"),
     "lstm": (
-        lambda: make_task(backbone=kbs.ElmoBackbone(len(VOCABULARY), units=6, projection_dim=4)),
+        lambda: make_wrong(backbone=kbs.ElmoBackbone(len(VOCABULARY), units=6, projection_dim=4)),
         "An ElmoBackbone does not name its transformer layers",
     ),
     "pooling": (
@@ -329,22 +343,22 @@ REFUSED = {
         "activation='softmax'",
     ),
     "another task": (
-        lambda: kbs.EarlyExitClassifier.from_classifier(make_task()),
+        lambda: kbs.EarlyExitClassifier.from_classifier(make_wrong()),
         "takes a TextClassifier .*got an EarlyExitClassifier",
     ),
-    "untuned": (lambda: make_task().predict(TEXTS), "no threshold.*tune_exits.* 5 is for all"),
+    "untuned": (lambda: make_wrong().predict(TEXTS), "no threshold.*tune_exits.* 5 is for all"),
     "not frozen": (
-        lambda: make_task("deebert").fit(TEXTS, [0] * len(TEXTS)),
+        lambda: make_wrong("deebert").fit(TEXTS, [0] * len(TEXTS)),
         "would change .*embedding.*from_classifier",
     ),
-    "loss": (lambda: make_task().tune_exits(TEXTS, LABELS, max_loss=2), "max_loss .*got 2"),
+    "loss": (lambda: make_wrong().tune_exits(TEXTS, LABELS, max_loss=2), "max_loss .*got 2"),
     "adapter": (
-        lambda: make_task("deebert").adapt(kbs.LoRA(2)),
+        lambda: make_wrong("deebert").adapt(kbs.LoRA(2)),
         "method='deebert' trains the exits alone.*`from_classifier` after it; .*'pabee'",
     ),
-    "no loss": (lambda: make_task().tune_exits(TEXTS, LABELS, max_loss="x"), "max_loss .*'x'"),
-    "keras' loss": (lambda: make_task().compile("adam", "mse"), "Leave `loss` out"),
-    "metric": (lambda: make_task().compile("adam", metrics=["accuracy"]), "`score` and `tune_ex"),
+    "no loss": (lambda: make_wrong().tune_exits(TEXTS, LABELS, max_loss="x"), "max_loss .*'x'"),
+    "keras' loss": (lambda: make_wrong().compile("adam", "mse"), "Leave `loss` out"),
+    "metric": (lambda: make_wrong().compile("adam", metrics=["accuracy"]), "`score` and `tune_ex"),
 }
 
 

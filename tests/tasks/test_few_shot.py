@@ -139,6 +139,7 @@ def test_equal_seeds_are_equal_classifiers():
 
 
 @pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
 def test_it_is_served_as_a_text_classifier(tmp_path):
     tf = pytest.importorskip("tensorflow")
     pytest.importorskip("tensorflow_text")

@@ -118,7 +118,6 @@ def test_targets_as_of_inputs_embeds(name, copied):
     assert len({tuple(row) for row in got.tolist()}) > 1
 
 
-@pytest.mark.every_backend
 def test_it_learns_to_write_of_frames():
     keras.utils.set_random_seed(0)
     writer = make_writer()
@@ -216,6 +215,7 @@ def test_wrong_uses_are_named(tmp_path):
 
 
 @pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
 def test_a_saved_model_writes_of_frames(tmp_path):
     import tensorflow as tf
 

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
+from tables import short_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face
@@ -51,7 +52,6 @@ def pack(rows):
     return {name: packed[name] for name in ("frames", "padding_mask")}
 
 
-@pytest.mark.every_backend
 def test_a_classifier_learns_rows_of_frames():
     keras.utils.set_random_seed(0)
     classifier = classify(pooling="mean")
@@ -85,7 +85,12 @@ def test_sets_of_labels_and_numbers_of_rows(labels, arguments):
     assert np.abs(classifier.predict(ROWS, verbose=0) - before).max() > 1e-6
 
 
-@pytest.mark.parametrize("cls", [kbs.TokenClassifier, kbs.CrfTokenClassifier])
+@pytest.mark.parametrize(
+    "cls",
+    short_for(
+        [kbs.TokenClassifier, kbs.CrfTokenClassifier], kbs.TokenClassifier, part="combinations"
+    ),
+)
 def test_a_tagger_learns_frames(cls):
     keras.utils.set_random_seed(0)
     tagger = tag(cls)
@@ -234,7 +239,7 @@ def test_other_wrong_uses_are_named():
         pytest.param(classify, id="classify", marks=pytest.mark.long("serving")),
         pytest.param(tag, id="tag", marks=pytest.mark.long("serving")),
         pytest.param(chain, id="chain"),
-        pytest.param(embed, id="embed"),
+        pytest.param(embed, id="embed", marks=pytest.mark.long("serving")),
     ],
 )
 def test_a_saved_model_takes_frames(make, tmp_path):

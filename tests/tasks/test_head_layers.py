@@ -8,6 +8,7 @@ from heads.cases import QUESTIONS, SPANS, TAGS, WORDS
 from keras_hub.models import FNetBackbone
 from peer_weights import to_numpy
 from small_tasks import make_parts
+from tables import left_out
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face
@@ -83,7 +84,9 @@ def test_an_lstm_reads_each_row_by_itself():
 @pytest.mark.parametrize(
     "make_layers",
     [
-        lambda: [kbs.ScalarMix(pooling=None), make_lstm()],
+        pytest.param(
+            lambda: [kbs.ScalarMix(pooling=None), make_lstm()], marks=left_out("combinations")
+        ),
         lambda: [
             keras.layers.Conv1D(6, 3, padding="same", activation="relu"),
             keras.layers.Conv1D(6, 3, padding="same", dilation_rate=2),
@@ -105,7 +108,7 @@ def test_a_row_has_the_same_logits_alone_and_packed(make_layers, tmp_path):
         task, columns = make_task("words", make_layers())
         task.compile(kbs.AdamW(1e-2))
         history = task.fit(
-            *columns, batch_size=4, shuffle=False, sequence_packing=packed, epochs=2, verbose=0
+            *columns, batch_size=4, shuffle=False, sequence_packing=packed, verbose=0
         )
         losses[packed] = history.history["loss"]
     np.testing.assert_allclose(losses[True], losses[False], rtol=1e-4)
@@ -124,8 +127,8 @@ def test_a_row_has_the_same_logits_alone_and_packed(make_layers, tmp_path):
     [
         ("words", lambda: None),
         ("chains", lambda: [kbs.ScalarMix(pooling=None), make_lstm()]),
-        ("spans", lambda: [make_lstm()]),
-        ("questions", lambda: [make_lstm()]),
+        pytest.param("spans", lambda: [make_lstm()], marks=left_out("combinations")),
+        pytest.param("questions", lambda: [make_lstm()], marks=left_out("combinations")),
     ],
 )
 def test_features_equal_a_frozen_encoder(kind, make_layers):

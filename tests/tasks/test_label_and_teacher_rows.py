@@ -34,7 +34,7 @@ def embedder():
     "loss",
     [
         pytest.param(BatchAllTriplet(), id="all"),
-        pytest.param(BatchHardTriplet("soft"), id="hard", marks=pytest.mark.every_backend),
+        pytest.param(BatchHardTriplet("soft"), id="hard"),
     ],
 )
 def test_texts_with_labels(embedder, loss):
@@ -54,11 +54,7 @@ def test_texts_with_labels(embedder, loss):
 
 @pytest.mark.parametrize(
     "loss",
-    [
-        MarginMSE(),
-        DistilledScores(0.5),
-        pytest.param(Matryoshka(MarginMSE(), [16, 4]), marks=pytest.mark.every_backend),
-    ],
+    [MarginMSE(), DistilledScores(0.5), Matryoshka(MarginMSE(), [16, 4])],
     ids=lambda x: x.name,
 )
 def test_candidates_with_scores(embedder, loss):

@@ -11,6 +11,7 @@ import small_tasks
 from heads.cases import LENGTH, TASKS
 from small_tasks import compile_model, make_task, predict, predicted_columns
 from small_texts import ONE_LAYER, VOCABULARY
+from tables import short_for
 
 from keras_bert_suite import (
     BertBackbone,
@@ -57,7 +58,14 @@ def last_summary(monkeypatch):
     monkeypatch.setattr(small_tasks, "make_parts", make_parts)
 
 
-@pytest.mark.parametrize("task", [name for name in TASKS if name not in UNREAD])
+@pytest.mark.parametrize(
+    "task",
+    short_for(
+        [name for name in TASKS if name not in UNREAD],
+        *("texts", "pairs", "words", "spans", "questions", "choices", "documents", "masks"),
+        part="combinations",
+    ),
+)
 def test_the_side_of_padding_does_not_matter(task):
     model, (x, y) = make_task(task, "SegmentPacker")
     compile_model(model)

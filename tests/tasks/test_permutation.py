@@ -50,26 +50,27 @@ def make_batches(num_texts=60):
     return MixedBatches(halves)
 
 
-def test_a_training_learns_and_goes_on_with_the_same_batches(tmp_path):
-    batches = make_batches()
+def train(folder, every=100, *callbacks):
+    task = make_task()
+    task.compile(kbs.AdamW(1e-2))
+    callbacks = [kbs.TrainingCheckpoint(folder, every), *callbacks]
+    return task, task.fit(make_batches(), epochs=3, callbacks=callbacks, verbose=0).history
 
-    def train(folder, *callbacks):
-        task = make_task()
-        task.compile(kbs.AdamW(1e-2))
-        every = 3 if callbacks else 100
-        checkpoint = kbs.TrainingCheckpoint(tmp_path / folder, every)
-        callbacks = [checkpoint, *callbacks]
-        return task, task.fit(batches, epochs=3, callbacks=callbacks, verbose=0).history
 
-    task, history = train("whole")
+def test_a_training_learns(tmp_path):
+    _, history = train(tmp_path)
     assert history["loss"][-1] < history["loss"][0] - 0.1
     assert history["mlm_loss"] == history["loss"]
+
+
+@pytest.mark.long("faults")
+def test_a_killed_training_goes_on_with_the_same_batches(tmp_path):
+    task, _ = train(tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        train("stopped", At(len(batches) + 2, interrupt))
-    assert_same(train("stopped")[0], all_arrays(task))
+        train(tmp_path / "stopped", 3, At(len(make_batches()) + 2, interrupt))
+    assert_same(train(tmp_path / "stopped")[0], all_arrays(task))
 
 
-@pytest.mark.every_backend
 def test_the_loss_is_that_of_the_targets_with_tied_weights():
     """The query stream, times the embedding of the tokens, and a bias; a mean over the targets."""
     task = randomize(make_task(dropout=0.0))
@@ -164,7 +165,7 @@ def test_a_killed_training_goes_on_with_its_memory(tmp_path):
         task.compile(kbs.AdamW(1e-2), technique=kbs.CarriedMemory(lanes=4))
         every = 3 if callbacks else 100
         callbacks = [kbs.TrainingCheckpoint(tmp_path / folder, every), *callbacks]
-        task.fit(lanes, epochs=2, steps_per_epoch=10, callbacks=callbacks, verbose=0)
+        task.fit(lanes, epochs=2, steps_per_epoch=6, callbacks=callbacks, verbose=0)
         return task
 
     task = train("whole")
@@ -173,7 +174,7 @@ def test_a_killed_training_goes_on_with_its_memory(tmp_path):
     pairs = zip(task.backbone.get_weights(), new, strict=True)
     assert max(np.abs(trained - start).max() for trained, start in pairs) > 0.05
     with pytest.raises(KeyboardInterrupt):
-        train("stopped", At(14, interrupt))
+        train("stopped", At(10, interrupt))
     resumed = train("stopped")
     assert_same(resumed, all_arrays(task))
     memory = to_numpy(task.technique.memory)

@@ -12,6 +12,7 @@ import pytest
 from kerashub_models import MODELS
 from peer_weights import randomize, to_numpy
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+from tables import short_for
 
 from keras_bert_suite import (
     BertBackbone,
@@ -395,10 +396,14 @@ def make_masked_lm(dtype):
 
 @pytest.mark.parametrize(
     ("saved", "now"),
-    [
-        *(("mixed_float16", "float32"), ("mixed_bfloat16", "float32")),
-        *(("bfloat16", "mixed_bfloat16"), ("float32", "mixed_bfloat16")),
-    ],
+    short_for(
+        [
+            *(("mixed_float16", "float32"), ("mixed_bfloat16", "float32")),
+            *(("bfloat16", "mixed_bfloat16"), ("float32", "mixed_bfloat16")),
+        ],
+        *(("mixed_float16", "float32"), ("bfloat16", "mixed_bfloat16")),
+        part="combinations",
+    ),
 )
 def test_a_preset_opens_in_the_policy_of_the_process(tmp_path, saved, now):
     """KerasHub's rule for all policies of floating-point numbers, see its `_resolve_dtype`."""

@@ -435,7 +435,7 @@ def test_errors():
 @pytest.mark.parametrize(
     "sampler",
     [
-        "greedy",
+        pytest.param("greedy", marks=pytest.mark.long("serving")),
         pytest.param(
             keras_hub.samplers.BeamSampler(num_beams=3), marks=pytest.mark.long("serving")
         ),

@@ -39,7 +39,7 @@ def make_pretrainer(objective):
     return objectives.get(objective).make_task(backbone, preprocessor=packer)
 
 
-@pytest.mark.parametrize("objective", short_for(RUNS, "mass", "bart", part="combinations"))
+@pytest.mark.parametrize("objective", short_for(RUNS, "mass", part="combinations"))
 def test_the_loss_falls_and_a_stopped_run_ends_bit_for_bit_the_same(objective, tmp_path):
     batches = make_batches(objective)
     expected = [batches[i] for i in range(2 * len(batches))]
@@ -80,7 +80,7 @@ def test_the_decoder_reads_at_its_positions():
     assert np.abs(elsewhere - found).max() > 0.1
 
 
-@pytest.mark.parametrize("objective", RUNS)
+@pytest.mark.parametrize("objective", short_for(RUNS, "mass", "bart", part="combinations"))
 def test_a_seq2seq_begins_with_all_of_it(objective, tmp_path):
     pretrainer = make_pretrainer(objective)
     pretrainer.save_to_preset(tmp_path / "run")

@@ -81,7 +81,7 @@ def train(task, columns, weights=None, **arguments):
 
 #: Heads on rows, tokens, pairs of places, and rows of rows; global and local attention.
 HEADS = [
-    *((task, "SegmentPacker") for task in ("texts", "spans", "questions", "choices", "vectors")),
+    *((task, "SegmentPacker") for task in ("texts", "spans", "vectors")),
     *(("documents", LONGFORMER), ("words", MODERN_BERT), ("pretraining", "none")),
 ]
 OTHER_HEADS = [
@@ -147,8 +147,12 @@ def resting():
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param("tf.data", marks=pytest.mark.backend("tensorflow", "torch")),
-        *(kind for kind in DATASETS if kind != "tf.data"),
+        *DATASETS,
+        pytest.param(
+            *("tf.data",),
+            id="tf.data - traced",
+            marks=[pytest.mark.backend("tensorflow"), pytest.mark.long("combinations")],
+        ),
     ],
 )
 def test_any_dataset_can_be_packed(resting, kind):

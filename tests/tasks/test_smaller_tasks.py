@@ -9,6 +9,7 @@ from family import MEMBERS, run_peer
 from peer_weights import randomize, to_numpy
 from serving.traced import trace
 from small_texts import VOCABULARY
+from tables import short_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face
@@ -98,7 +99,6 @@ def run_masked(peer, kind, masks, inputs):
         return run_peer(peer, inputs).logits.numpy()
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize("kind", [HEADS, UNITS])
 def test_importance_is_that_of_the_paper(kind, tmp_path):
     peer, task = open_peer(tmp_path)
@@ -189,7 +189,10 @@ def prune(task, way):
     return task.prune_feed_forward(TEXTS, LABELS, share=0.5, by_layer=way == "units by layer")
 
 
-@pytest.mark.parametrize("way", ["heads", "units", "units by layer", "table"])
+@pytest.mark.parametrize(
+    "way",
+    short_for(["heads", "units", "units by layer", "table"], "heads", "units", part="combinations"),
+)
 def test_a_smaller_task_is_saved_trained_and_opened_elsewhere(way, tmp_path):
     task = make()
     small = prune(task, way)
@@ -226,6 +229,7 @@ def test_a_smaller_task_is_saved_trained_and_opened_elsewhere(way, tmp_path):
 
 
 @pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
 def test_a_server_of_a_smaller_task():
     tf = pytest.importorskip("tensorflow")
     small = make(dropout=0.0).prune_heads(TEXTS, LABELS, share=0.5).factorize_embeddings(6)

@@ -63,6 +63,7 @@ def test_it_learns():
     assert scores["mrr"] > 0.9 and scores["recall@5"] == 1
 
 
+@pytest.mark.long("combinations")
 def test_another_loss_learns_from_packed_rows():
     keras.utils.set_random_seed(0)
     ranker = make_ranker()

@@ -6,6 +6,7 @@ import pytest
 from peer_weights import to_numpy
 from small_embedder import LENGTH
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+from tables import everywhere_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.layers.heads.pair_score import PairScore
@@ -143,8 +144,9 @@ def add_loras(rankers):
             weight.assign(np.random.default_rng(seed).normal(0, 0.5, weight.shape))
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("adapted", [True, False], ids=["two adapters", "int8"])
+@pytest.mark.parametrize(
+    "adapted", everywhere_for([True, False], True), ids=["two adapters", "int8"]
+)
 def test_vectors_are_those_of_what_the_encoder_has_become(adapted):
     first = make_ranker()
     rankers = [first]

@@ -1,5 +1,7 @@
 """Texts have the answers of their words, cut as the rows of `fit` are."""
 
+import itertools
+
 import keras
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from peer_weights import randomize
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY
+from tables import short_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face
@@ -57,10 +60,22 @@ def find_words(task, text):
     return task.data.window(task.data.read([text])).tokenized.words[0]
 
 
-@pytest.mark.parametrize("language", TEXTS)
-@pytest.mark.parametrize("tokenizer", TOKENIZERS)
 @pytest.mark.parametrize(
-    "cls", [kbs.TokenClassifier, kbs.CrfTokenClassifier, kbs.EntitySpanClassifier]
+    ("cls", "tokenizer", "language"),
+    short_for(
+        itertools.product(
+            [kbs.TokenClassifier, kbs.CrfTokenClassifier, kbs.EntitySpanClassifier],
+            TOKENIZERS,
+            TEXTS,
+        ),
+        (kbs.TokenClassifier, "word pieces", "English"),
+        (kbs.TokenClassifier, "sentence pieces", "Chinese"),
+        (kbs.CrfTokenClassifier, "byte pairs", "Chinese"),
+        (kbs.CrfTokenClassifier, "sentence pieces", "English"),
+        (kbs.EntitySpanClassifier, "word pieces", "Chinese"),
+        (kbs.EntitySpanClassifier, "byte pairs", "English"),
+        part="combinations",
+    ),
 )
 def test_a_text_has_the_entities_of_its_words(cls, tokenizer, language):
     """With other positions: those of a text count characters."""

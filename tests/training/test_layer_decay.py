@@ -9,7 +9,6 @@ from layer_rules import beit_rate, electra_rate, rename
 from peer_weights import randomize, to_numpy
 from small_tasks import make_task
 from small_texts import TINY
-from tables import everywhere_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite import AdamW, Lamb
@@ -51,7 +50,7 @@ def numpy_step(value, gradient, rate, decay, cls):
 
 
 @pytest.mark.parametrize("cls", [AdamW, Lamb])
-@pytest.mark.parametrize("numbering", everywhere_for(RULES, "beit"))
+@pytest.mark.parametrize("numbering", RULES)
 def test_a_step_by_the_published_rule(numbering, cls):
     task = randomize(make_classifier())
     optimizer = cls(RATE, WEIGHT_DECAY, global_clipnorm=None, layer_decay=DECAY)

@@ -8,7 +8,7 @@ from family import MEMBERS, run_peer
 from peer_weights import randomize, to_numpy
 from small_pretraining import At, all_arrays, assert_same, interrupt
 from small_tasks import compile_model, make_task
-from tables import everywhere_for
+from tables import everywhere_for, short_for
 from technique_rules import make_seed
 
 import keras_bert_suite as kbs
@@ -34,7 +34,7 @@ def find_seed(rate):
 
 @pytest.mark.parametrize(
     "cls",
-    everywhere_for([kbs.Theseus, kbs.LayerDrop], kbs.Theseus),
+    everywhere_for([kbs.Theseus, kbs.LayerDrop], kbs.LayerDrop),
     ids=lambda cls: cls.__name__,
 )
 def test_a_step_is_that_of_the_mixed_model(cls, tmp_path):
@@ -92,7 +92,10 @@ def test_the_schedules():
     assert found[1] == [0.5] * 3 + [1.0] * 6
 
 
-@pytest.mark.parametrize("kind", ["masks", "words", "spans", "questions"])
+@pytest.mark.parametrize(
+    "kind",
+    short_for(["masks", "words", "spans", "questions"], "masks", "words", part="combinations"),
+)
 def test_at_rate_one_it_is_a_plain_step(kind):
     """Whether the last layer computes all tokens or some of them."""
     teacher, columns = make_task(kind, num_layers=2)

@@ -54,13 +54,13 @@ def save_each_epoch(task, folder):
     "arguments",
     [
         {"gradient_accumulation_steps": 4},  # An update has batches of two epochs.
-        {"head_rate": 1e-2},
         {"optimizer": keras.optimizers.AdamW},
         *(
             pytest.param(arguments, marks=left_out("faults"))
             for arguments in (
                 {},
                 {"gradient_accumulation_steps": 2},
+                {"head_rate": 1e-2},
                 {"rate_multipliers": {"embeddings": 0.5}},
                 {"optimizer": Lamb},
             )

@@ -85,13 +85,19 @@ def measure_confidence(task, packed, labels):
     ("technique", "measure"),
     [
         (kbs.FGM(2.0), measure_attack),
-        (kbs.PGD(3, 1.0, 2.0), measure_attack),
-        (kbs.FreeLB(3, 1.0, 1.0, 2.0), measure_attack),
+        # Their steps have oracles in test_technique_rules.py.
+        *(
+            pytest.param(*row, marks=pytest.mark.long("combinations"))
+            for row in (
+                (kbs.PGD(3, 1.0, 2.0), measure_attack),
+                (kbs.FreeLB(3, 1.0, 1.0, 2.0), measure_attack),
+                (kbs.SMART(alpha=5.0, noise=1e-2, rate=10.0, size=0.5), measure_noise),
+                (kbs.Mixup(1.0), measure_confidence),
+            )
+        ),
         (kbs.VAT(2.0, alpha=5.0), measure_noise),
-        (kbs.SMART(alpha=5.0, noise=1e-2, rate=10.0, size=0.5), measure_noise),
         (kbs.GradientPenalty(20.0), measure_gradient),
         (kbs.RDrop(20.0), measure_dropout),
-        (kbs.Mixup(1.0), measure_confidence),
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )

@@ -57,10 +57,12 @@ def swa_as_written(steps):
     return np.mean(steps[1::2], axis=0) if len(steps) > 1 else steps[-1]
 
 
-@pytest.mark.every_backend
 @pytest.mark.parametrize(
     ("technique", "as_written"),
-    [(EMA(MOMENTUM), ema_as_written), (SWA(first_step=2, every=2), swa_as_written)],
+    [
+        pytest.param(EMA(MOMENTUM), ema_as_written, marks=pytest.mark.every_backend),
+        (SWA(first_step=2, every=2), swa_as_written),
+    ],
     ids=["EMA", "SWA"],
 )
 def test_the_average_is_the_rule_and_training_goes_on_from_the_weights(technique, as_written):
