@@ -19,6 +19,7 @@ from cli.small_kinds import (
     write_titles,
 )
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+from tables import short_for
 
 import keras_bert_suite as kbs
 from keras_bert_cli import main
@@ -201,7 +202,11 @@ def trained(workshop, tmp_path_factory):
     return train
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize(
+    "kind",
+    # Rows of columns, of lists, of files with a form of their own; and texts that are written.
+    short_for(CASES, "attributes", "choice", "qa", "seq2seq", part="combinations"),
+)
 def test_a_model_is_trained_evaluated_and_asked(trained, run, tmp_path, kind):
     case, (model, _, dev) = CASES[kind], trained(kind)
     files = ("--model", model, "--input", dev)

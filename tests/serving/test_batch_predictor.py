@@ -252,8 +252,9 @@ def test_a_condition_is_a_column_beside_the_texts(tmp_path, name):
         assert faults == {1: fault}
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
-def test_a_saved_model_with_a_condition(tmp_path):
+def test_an_export_with_a_condition(tmp_path):
     task = make_conditional(kbs.TextClassifier, label_names=["no", "yes"], input_names="text")
     served = kbs.export_saved_model(task, tmp_path / "model")
     kbs.export_onnx(task, tmp_path / "onnx")
@@ -299,6 +300,7 @@ def test_exports(classifier, saved_model, onnx_folder):
         kbs.BatchPredictor(saved_model, prompt="query").open()
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 def test_a_saved_model_of_pairs(classifier, pair_model):
     table = pa.table({"hypothesis": HOSTILE_OTHERS, "premise": HOSTILE})
