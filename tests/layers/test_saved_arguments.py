@@ -687,22 +687,42 @@ def test_matrices_begin_as_those_of_the_source(cls):
         assert found == OTHER_INITIALIZERS.get(cls, {"TruncatedNormal 0.02"})
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        # PyTorch and TensorFlow refuse operations on two precisions. JAX takes them, and compiles
-        # each operation for a second.
-        pytest.param("bfloat16", marks=pytest.mark.backend("torch", "tensorflow")),
-        pytest.param(
-            "bfloat16",
-            id="bfloat16 under JAX",
-            marks=[pytest.mark.backend("jax"), pytest.mark.long("combinations")],
-        ),
-        "float16",
-    ],
-)
-@pytest.mark.parametrize("cls", CASES)
-def test_it_runs_in_16_bits(cls, policy):
+def run_in(cls, policy):
     """Initial values too: some are drawn by operations that know no 16-bit numbers."""
     given = {name: copy_layer(value) for name, value in CASES[cls].arguments.items()}
     CASES[cls].run(cls(**given, dtype=policy))
+
+
+@pytest.mark.parametrize("policy", ["bfloat16", "float16"])
+@pytest.mark.parametrize("cls", CASES)
+def test_it_runs_in_16_bits(cls, policy):
+    run_in(cls, policy)
+
+
+#: The layers that hold most of the others.
+OUTER = ("Block", "Head", "Field", "Pointer", "WindowTransformer", "BiLSTMPooling")
+OUTER += ("ErnieEmbeddings", "XLNetEmbeddings")
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [
+        pytest.param(
+            cls,
+            marks=() if cls.__name__.endswith(OUTER) else pytest.mark.long("combinations"),
+        )
+        for cls in CASES
+    ],
+)
+@pytest.mark.backend("tensorflow")
+def test_it_runs_under_tensorflow(cls):
+    """TensorFlow refuses operations on two precisions, also some that PyTorch takes."""
+    run_in(cls, "bfloat16")
+
+
+# JAX takes operations on two precisions, and compiles each for a second.
+@pytest.mark.long("combinations")
+@pytest.mark.backend("jax")
+@pytest.mark.parametrize("cls", CASES)
+def test_it_runs_under_jax(cls):
+    run_in(cls, "bfloat16")
