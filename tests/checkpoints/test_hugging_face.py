@@ -302,6 +302,7 @@ def test_index_must_not_leave_its_directory(save_peer):
         open_checkpoint(path)
 
 
+@pytest.mark.long("combinations")
 def test_minilm(minilm_directory):
     peer = transformers.BertModel.from_pretrained(minilm_directory).eval()
     rng = np.random.default_rng(0)

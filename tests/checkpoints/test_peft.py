@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import to_numpy
+from tables import everywhere_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import read_peft
@@ -243,8 +244,7 @@ def test_other_prompts_are_refused(fields, message, tmp_path):
     assert task.adapter is None
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("prompts", [0, 4])
+@pytest.mark.parametrize("prompts", everywhere_for([0, 4], 4))
 def test_one_step_is_that_of_peft(prompts, tmp_path):
     import torch
 

@@ -13,7 +13,9 @@ import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
+from serving.traced import called_or_saved
 from small_embedder import make_embedder
+from tables import short_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_sentence_transformers
@@ -149,8 +151,15 @@ DIRECTORIES = {
 }
 
 
-@pytest.mark.parametrize("form", ["safetensors", "bin"])
-@pytest.mark.parametrize("name", DIRECTORIES)
+@pytest.mark.parametrize(
+    ("name", "form"),
+    short_for(
+        [(name, form) for name in DIRECTORIES for form in ("safetensors", "bin")],
+        # Each pooling, layers with and without biases, norms, and both kinds of files.
+        *(("all", "safetensors"), ("two layers", "safetensors"), ("LaBSE", "bin")),
+        part="combinations",
+    ),
+)
 def test_read_and_written(save_peer, tmp_path, name, form):
     _, path = save_peer()
     write_directory(path, *DIRECTORIES[name], form=form)
@@ -256,17 +265,17 @@ def test_what_the_format_cannot_hold(tmp_path):
 
 
 @pytest.mark.backend("tensorflow")
-def test_served_from_texts(save_peer, tmp_path):
-    """A SavedModel takes strings, and does not pool the tokens of a prompt."""
+@called_or_saved
+def test_served_from_texts(save_peer, open_signatures, tmp_path):
+    """A signature takes strings, and does not pool the tokens of a prompt."""
     import tensorflow as tf
 
     _, path = save_peer()
     prompts = {"query": "r s ", "passage": "s "}
     flags, *dense = DIRECTORIES["two layers"]
     write_directory(path, {**flags, MEAN: True, "include_prompt": False}, *dense, prompts=prompts)
-    version = kbs.export_saved_model(kbs.TextEmbedder.from_preset(path), tmp_path / "served")
-    served = tf.saved_model.load(str(version))
+    signatures = open_signatures(kbs.TextEmbedder.from_preset(path), tmp_path / "served")
     for name in (None, *prompts):
-        signature = served.signatures["serving_default" if name is None else f"prompt_{name}"]
+        signature = signatures["serving_default" if name is None else f"prompt_{name}"]
         (got,) = signature(text=tf.constant(TEXTS)).values()
         np.testing.assert_allclose(got, encode(path, TEXTS, prompts.get(name, "")), atol=1e-5)

@@ -28,15 +28,22 @@ def test_a_saved_model_is_asked(run, saved, finetuned, tmp_path):
     assert status == 1 and f"The inputs of {saved} are text, got a, b. Name the columns" in err
 
 
+def test_a_version_that_is_there_needs_overwrite(run, finetuned, tmp_path):
+    output = tmp_path / "reviews" / "1"
+    output.mkdir(parents=True)
+    (output / "saved_model.pb").write_bytes(b"old")
+    arguments = ["export", "--model", finetuned / "model.keras", "--output"]
+    status, _, err = run(*arguments, output)
+    assert status == 1 and f"{output} exists already" in err
+
+
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 def test_versions(run, finetuned, saved, tmp_path):
-    """A model's folder gets its next version; a version that is there needs --overwrite."""
-    model, output = finetuned / "model.keras", tmp_path / "reviews"
-    shutil.copytree(saved, output / "1")
-    arguments = ["export", "--model", model, "--output"]
-    status, _, err = run(*arguments, output / "1")
-    assert status == 1 and f"{output / '1'} exists already" in err
-    (output / "1").rename(output / "7")
+    """A model's folder gets its next version."""
+    output = tmp_path / "reviews"
+    shutil.copytree(saved, output / "7")
+    arguments = ["export", "--model", finetuned / "model.keras", "--output"]
     flags = ["--inputs=sentence", "--max_batch_size=6"]
     status, out, err = run(*arguments, output, *flags)
     assert (status, out, err) == (0, f"wrote {output / '8'}, with the inputs sentence\n", "")

@@ -19,6 +19,7 @@ from cli.small_kinds import (
     write_titles,
 )
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+from tables import short_for
 
 import keras_bert_suite as kbs
 from keras_bert_cli import main
@@ -182,28 +183,38 @@ CASES = {
 }
 
 
+#: The kinds that learn their rows in `make test`: columns, a form of their own, and texts to write.
+SHORT = ("attributes", "qa", "seq2seq")
+
+
 @pytest.fixture(scope="module")
 def trained(workshop, tmp_path_factory):
-    """Function: kind -> its model, training file and held-out file. Not to be written to."""
+    """Function: kind -> its model, training file and held-out file. Not to be written to.
+
+    The kinds that are not in `SHORT` are trained for one epoch, unless they shall have learned.
+    """
 
     @functools.cache
-    def train(kind):
+    def train(kind, epochs):
         case, folder = CASES[kind], tmp_path_factory.mktemp(kind)
         files = [folder / f"{name}{case.ending}" for name in ("train", "dev")]
         for seed, (path, rows) in enumerate(zip(files, case.rows, strict=True), start=1):
             case.write(path, rows, seed)
         arguments = [f"--task={kind}", f"--checkpoint={workshop / 'checkpoint'}"]
-        arguments += [f"--train={files[0]}", f"--dev={files[1]}", *case.flags.split()]
+        arguments += [f"--train={files[0]}", f"--dev={files[1]}", *case.flags.split(), *epochs]
         model = folder / "model.keras"
         assert main(["finetune", *arguments, f"--output={model}"]) == 0
         return model, *files
 
-    return train
+    def find_trained(kind, learned=False):
+        return train(kind, () if learned or kind in SHORT else ("--epochs=1",))
+
+    return find_trained
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", short_for(CASES, *SHORT, part="combinations"))
 def test_a_model_is_trained_evaluated_and_asked(trained, run, tmp_path, kind):
-    case, (model, _, dev) = CASES[kind], trained(kind)
+    case, (model, _, dev) = CASES[kind], trained(kind, learned=True)
     files = ("--model", model, "--input", dev)
     flags = (*case.evaluate.split(), "--json", tmp_path / "scores.json")
     status, printed, err = run("evaluate", *files, *flags)
@@ -347,7 +358,7 @@ def test_flags_of_models_that_write(trained, run):
 @pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize("kind", ["choice", "qa"])
 def test_a_saved_model_answers_as_the_model(trained, run, kind):
-    model, _, dev = trained(kind)
+    model, _, dev = trained(kind, learned=True)
     saved = dev.parent / "saved/1"
     assert run("export", "--model", model, "--output", saved)[0] == 0
     answers = []

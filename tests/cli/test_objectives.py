@@ -9,6 +9,7 @@ import pytest
 from cli.small_files import MODEL, SETTINGS, write_reviews
 from family import MEMBERS
 from peer_weights import to_numpy
+from tables import short_for
 
 import keras_bert_suite as kbs
 from keras_bert_cli import main, masker_flags, pretrain
@@ -62,7 +63,15 @@ def runs(corpus, xlnet_corpus, tmp_path_factory):
     return find_run
 
 
-@pytest.mark.parametrize("objective", [name for name in OBJECTIVES if name != "masked_lm"])
+@pytest.mark.parametrize(
+    "objective",
+    short_for(
+        [name for name in OBJECTIVES if name != "masked_lm"],
+        # A second head, two encoders, one direction, and an encoder that is no transformer.
+        *("span_boundary", "replaced_tokens", "left_to_right", "bidirectional_language_model"),
+        part="combinations",
+    ),
+)
 def test_a_run_is_evaluated_and_fills_masks(run, runs, objective):
     output = runs(objective)
     with open(output / "log.csv", newline="") as file:
@@ -101,7 +110,7 @@ def test_a_second_phase_and_a_killed_run_keep_the_objective(run, runs, corpus, t
 @pytest.mark.parametrize(
     ("objective", "modes"),
     [
-        ("unilm", ("relations", "pairs")),
+        pytest.param(*("unilm", ("relations", "pairs")), marks=pytest.mark.long("combinations")),
         ("left_to_right", ("full_sentences", "full_sentences")),
     ],
 )
@@ -115,7 +124,7 @@ def test_a_checkpoint_becomes_a_model_of_another_pattern(runs, corpus, objective
         row = choose_objective(values)
         return pretrain.build_pretrainer(values, row, read_tokenizer(corpus)).backbone
 
-    backbone = open_checkpoint(objective, runs("word_order") / "model", modes[0])
+    backbone = open_checkpoint(objective, runs("span_boundary") / "model", modes[0])
     expected = OBJECTIVES[objective].backbone_arguments
     assert {name: getattr(backbone, name) for name in expected} == expected
     backbone = open_checkpoint("masked_lm", runs(objective) / "model", modes[1])
@@ -144,10 +153,12 @@ def test_a_run_with_memory(run, xlnet_corpus, tmp_path):
     assert (backbone.reuse_length, backbone.reversed_rows) == (None, False)
 
 
-@pytest.mark.parametrize("objective", ["denoising", "mass"])
+@pytest.mark.parametrize(
+    "objective", short_for(["denoising", "mass"], "denoising", part="combinations")
+)
 def test_an_encoder_decoder_begins_with_a_bert_and_learns_to_write(run, runs, corpus, objective):
-    output = runs("word_order").parent / f"{objective} of a BERT"
-    model = runs("word_order") / "model"
+    output = runs("span_boundary").parent / f"{objective} of a BERT"
+    model = runs("span_boundary") / "model"
     pretrain = ("--corpus", corpus, "--checkpoint", model, "--output", output, "--steps=2")
     sizes = ("--batch_size=4", "--sequence_length=16", "--held_out=0")
     flags = ("--noises=text_infilling=0.3,document_rotation=1", "--span_length=2", "--unit=word")
@@ -279,7 +290,7 @@ def test_parts_of_tokens(corpus):
             make_backbone(values, choose_objective(values), tokenizer)
 
 
-def test_the_training_of_the_original_elmo_goes_on(corpus, tmp_path):
+def test_the_training_of_the_original_elmo_goes_on(corpus, runs, tmp_path):
     """Its files have no softmax. The corpus says which tokens it is for."""
     original = Path(__file__).parents[1] / "models" / "elmo_bilm"
     check_model(str(original))
@@ -297,8 +308,14 @@ def test_the_training_of_the_original_elmo_goes_on(corpus, tmp_path):
     wanted = kbs.ElmoBackbone.from_preset(original).weights
     for weight, other in zip(task.backbone.weights, wanted, strict=True):
         np.testing.assert_array_equal(to_numpy(weight), to_numpy(other))
+    words = runs("bidirectional_language_model") / "model"
+    arguments[2] = f"--checkpoint={words}"
+    values = Flags("pretrain", pretrain).parse([*arguments, "--max_characters=9"])
+    with pytest.raises(ValueError, match="reads no characters of a token"):
+        build_pretrainer(values, choose_objective(values), tokenizer)
 
 
+@pytest.mark.long("combinations")
 def test_an_elmo_of_characters_is_a_tagger_of_words(run, runs, corpus, tmp_path):
     elmo = ("pretrain", "--objective=bidirectional_language_model", "--steps=2", "--batch_size=2")
     elmo += ("--corpus", corpus, "--sequence_length=16", "--held_out=0")

@@ -179,6 +179,7 @@ def test_corpora_are_mixed(run, corpus, tmp_path):
     assert not (tmp_path / "failed").exists()
 
 
+@pytest.mark.long("faults")
 def test_sigterm(run, corpus, tmp_path, monkeypatch):
     """What a run has written that was stopped within its second line is what one left alone has."""
 

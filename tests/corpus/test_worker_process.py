@@ -10,8 +10,13 @@ import pytest
 from keras_bert_suite.corpus.worker_process import PROGRAM, WorkerProcess
 
 
-def test_calls_errors_and_the_end():
-    with WorkerProcess(eval) as worker:
+def test_calls_errors_and_the_end(tmp_path, monkeypatch):
+    """The function is in a module beside the script of a user, which PYTHONPATH does not name."""
+    scripts = tmp_path / "scripts"  # A process finds what is in its working directory anyway.
+    scripts.mkdir()
+    (scripts / "words_of_a_user.py").write_text("def run(text):\n    return eval(text)\n")
+    monkeypatch.syspath_prepend(scripts)
+    with WorkerProcess(importlib.import_module("words_of_a_user").run) as worker:
         assert worker("6 * 7") == 42
         # What is printed does not come between the answers.
         assert worker("print('hello')") is None
@@ -26,16 +31,6 @@ def test_calls_errors_and_the_end():
             worker("__import__('os')._exit(7)")
         with pytest.raises(RuntimeError, match="ended with status 7"):
             worker("1")
-
-
-def test_modules_of_its_parent_are_found(tmp_path, monkeypatch):
-    """Such as a tokenizer beside the script of a user, which PYTHONPATH does not name."""
-    scripts = tmp_path / "scripts"  # A process finds what is in its working directory anyway.
-    scripts.mkdir()
-    (scripts / "words_of_a_user.py").write_text("def count(text):\n    return len(text.split())\n")
-    monkeypatch.syspath_prepend(scripts)
-    with WorkerProcess(importlib.import_module("words_of_a_user").count) as worker:
-        assert worker("one two") == 2
 
 
 def test_it_ends_while_it_imports(tmp_path):

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize, to_numpy
+from serving.traced import called_or_saved
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
@@ -141,19 +142,28 @@ def test_tokens_that_are_added_or_kept_have_their_parts():
 
 
 @pytest.mark.backend("tensorflow")
-def test_exports_take_strings(tmp_path):
+@called_or_saved
+def test_signatures_take_strings(open_signatures, tmp_path):
     import tensorflow as tf
-    import tensorflow_text  # noqa: F401
 
     texts, _ = make_reviews(4)
     packer = kbs.SegmentPacker(TOKENIZER, 12)
     task = kbs.TextClassifier(make_backbone(), label_names=["no", "yes"], preprocessor=packer)
     randomize(task)
     expected = task.predict_probabilities(texts, verbose=0)
-    kbs.export_saved_model(task, tmp_path / "model" / "1")
-    serve = tf.saved_model.load(str(tmp_path / "model" / "1")).signatures["serving_default"]
+    serve = open_signatures(task, tmp_path)["serving_default"]
     found = serve(text=tf.constant(texts))["probabilities"].numpy()
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.long("serving")
+@pytest.mark.backend("tensorflow")
+def test_a_runtime_of_onnx(tmp_path):
+    texts, _ = make_reviews(4)
+    packer = kbs.SegmentPacker(TOKENIZER, 12)
+    task = kbs.TextClassifier(make_backbone(), label_names=["no", "yes"], preprocessor=packer)
+    randomize(task)
+    expected = task.predict_probabilities(texts, verbose=0)
     kbs.export_onnx(task, tmp_path / "onnx")
     found = kbs.open_runtime(tmp_path / "onnx").predict_probabilities(texts)
     np.testing.assert_allclose(found, expected, atol=1e-5)

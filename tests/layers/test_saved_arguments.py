@@ -5,6 +5,7 @@ changes what the layer does, so a lost value is seen. A new layer, or a new argu
 """
 
 import dataclasses
+import inspect
 import json
 import types
 from collections.abc import Callable
@@ -577,14 +578,38 @@ def test_heads_of_another_width_are_refused(cls):
         cls(**CASES[cls].arguments, head_dim=6)
 
 
-@pytest.mark.parametrize(
+def list_arguments_once():
+    """(class, name) of each argument, at the first class that takes it from the same `__init__`."""
+    first = {}
+    for cls, case in CASES.items():
+        for name in case.changed:
+            owner = next(base for base in cls.__mro__ if name in list_own_arguments(base))
+            first.setdefault((owner, name), (cls, name))
+    return set(first.values())
+
+
+def list_own_arguments(cls):
+    own = vars(cls).get("__init__")
+    return inspect.signature(own).parameters if own else ()
+
+
+ONCE = list_arguments_once()
+every_argument = pytest.mark.parametrize(
     ("cls", "name"),
     [
-        pytest.param(cls, name, id=f"{cls.__name__}-{name}")
+        pytest.param(
+            cls,
+            name,
+            id=f"{cls.__name__}-{name}",
+            marks=() if (cls, name) in ONCE else pytest.mark.long("combinations"),
+        )
         for cls, case in CASES.items()
         for name in case.changed
     ],
 )
+
+
+@every_argument
 def test_it_is_saved(cls, name, monkeypatch):
     case = CASES[cls]
     value = case.changed[name]
@@ -600,14 +625,7 @@ def test_it_is_saved(cls, name, monkeypatch):
         assert not is_same(plain, wanted), "the value changes nothing"
 
 
-@pytest.mark.parametrize(
-    ("cls", "name"),
-    [
-        pytest.param(cls, name, id=f"{cls.__name__}-{name}")
-        for cls, case in CASES.items()
-        for name in case.changed
-    ],
-)
+@every_argument
 def test_a_new_value_is_refused_or_holds(cls, name, monkeypatch):
     case = CASES[cls]
     value = case.changed[name]
@@ -669,22 +687,42 @@ def test_matrices_begin_as_those_of_the_source(cls):
         assert found == OTHER_INITIALIZERS.get(cls, {"TruncatedNormal 0.02"})
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        # PyTorch and TensorFlow refuse operations on two precisions. JAX takes them, and compiles
-        # each operation for a second.
-        pytest.param("bfloat16", marks=pytest.mark.backend("torch", "tensorflow")),
-        pytest.param(
-            "bfloat16",
-            id="bfloat16 under JAX",
-            marks=[pytest.mark.backend("jax"), pytest.mark.long("combinations")],
-        ),
-        "float16",
-    ],
-)
-@pytest.mark.parametrize("cls", CASES)
-def test_it_runs_in_16_bits(cls, policy):
+def run_in(cls, policy):
     """Initial values too: some are drawn by operations that know no 16-bit numbers."""
     given = {name: copy_layer(value) for name, value in CASES[cls].arguments.items()}
     CASES[cls].run(cls(**given, dtype=policy))
+
+
+@pytest.mark.parametrize("policy", ["bfloat16", "float16"])
+@pytest.mark.parametrize("cls", CASES)
+def test_it_runs_in_16_bits(cls, policy):
+    run_in(cls, policy)
+
+
+#: The layers that hold most of the others.
+OUTER = ("Block", "Head", "Field", "Pointer", "WindowTransformer", "BiLSTMPooling")
+OUTER += ("ErnieEmbeddings", "XLNetEmbeddings")
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [
+        pytest.param(
+            cls,
+            marks=() if cls.__name__.endswith(OUTER) else pytest.mark.long("combinations"),
+        )
+        for cls in CASES
+    ],
+)
+@pytest.mark.backend("tensorflow")
+def test_it_runs_under_tensorflow(cls):
+    """TensorFlow refuses operations on two precisions, also some that PyTorch takes."""
+    run_in(cls, "bfloat16")
+
+
+# JAX takes operations on two precisions, and compiles each for a second.
+@pytest.mark.long("combinations")
+@pytest.mark.backend("jax")
+@pytest.mark.parametrize("cls", CASES)
+def test_it_runs_under_jax(cls):
+    run_in(cls, "bfloat16")

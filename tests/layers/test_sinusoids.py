@@ -13,6 +13,7 @@ def test_sinusoids():
     np.testing.assert_allclose(to_numpy(compute_sinusoids(positions, 5)), wanted, atol=1e-6)
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 def test_a_number_in_openvino():
     """NEZHA has the sinusoids of one distance for all keys that are far away."""

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import to_numpy
-from tables import everywhere_for
+from tables import everywhere_for, short_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.heads.base.split_models import TaskPart
@@ -87,12 +87,23 @@ PLACES = {
 }
 
 
+ADAPTED = [
+    *((kind, "LoRA") for kind in ENCODERS),
+    *((kind, name) for name, kinds in PLACES.items() for kind in kinds),
+]
+#: The encoders whose blocks are those of another kind.
+SAME_BLOCKS = ("roberta", "electra", "distilbert", "mbart")
+
+
 @pytest.mark.parametrize(
     ("kind", "adaptation"),
-    [
-        *((kind, "LoRA") for kind in ENCODERS),
-        *((kind, name) for name, kinds in PLACES.items() for kind in kinds),
-    ],
+    short_for(
+        ADAPTED,
+        *((kind, "LoRA") for kind in ENCODERS if kind not in SAME_BLOCKS),
+        *(("bert", "Houlsby"), ("mbart", "Houlsby"), ("albert", "Pfeiffer"), ("bart", "Pfeiffer")),
+        *(("modern", "Houlsby"), ("xlnet", "BitFit"), ("albert", "prefix"), ("albert", "prompt")),
+        part="combinations",
+    ),
 )
 def test_every_encoder(kind, adaptation):
     """An adapter acts in each encoder, and LoRA in each dense layer of it."""
@@ -285,8 +296,9 @@ def ask(encoder, question, rows, places):
     return to_numpy(part({**rows, "places": places}, training=False))
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("kind", ["bert", "roberta", "albert", "electra", "roformer"])
+@pytest.mark.parametrize(
+    "kind", everywhere_for(["bert", "roberta", "albert", "electra", "roformer"], "bert")
+)
 def test_prompts_are_frames_before_those_of_the_tokens(kind):
     """Against the encoder of frames, which takes the table's rows in the place of token ids."""
     encoder = make_encoder(kind)

@@ -46,14 +46,14 @@ def list_characters(token):
 
 @pytest.mark.every_backend
 def test_the_outputs_of_the_original_code():
-    """Ten batches of three sentences, with the states carried from batch to batch."""
+    """Three of the ten batches of three sentences; the states are carried from batch to batch."""
     sentences = json.loads((ORIGINAL / "lm_embeddings_sentences.json").read_text())
     backbone = ElmoBackbone.from_preset(ORIGINAL)
     model = backbone.make_stateful_model()
     model.compile()
     states = np.zeros((3, *model.input["states"].shape[1:]), "float32")
     worst = 0.0
-    for i in range(10):
+    for i in range(3):
         rows = [["<S>", *sentences[k][i].split(), "</S>"] for k in range(3)]
         characters = np.zeros((3, 56, 50), "int32")  # One length, so that a backend compiles once.
         mask = np.zeros((3, 56), "int32")

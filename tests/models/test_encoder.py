@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import small_tasks
 from heads.cases import BATCH_SIZE, FIRST, LABELS, LENGTH, PAIRS, TASKS
+from serving.traced import called_or_saved
 from small_tasks import compile_model, make_task
 from small_texts import TINY, VOCABULARY
 from tables import short_for
@@ -25,7 +26,6 @@ from keras_bert_suite import (
     TokenClassifier,
     WordPieceTokenizer,
     encode_with_attention,
-    export_saved_model,
 )
 from keras_bert_suite.models import BertBackbone, Encoder, TextEncoder
 
@@ -84,7 +84,15 @@ def make_plain():
     return plain, packer
 
 
-@pytest.mark.parametrize("task", [task for task in TASKS if task not in LEFT_OUT])
+@pytest.mark.parametrize(
+    "task",
+    short_for(
+        [task for task in TASKS if task not in LEFT_OUT],
+        # Vectors of rows, states of tokens, of several texts, of places, of all layers; the table.
+        *("texts", "words", "towers", "relations", "vectors", "masks"),
+        part="combinations",
+    ),
+)
 def test_a_head_on_lstms(task, tmp_path, monkeypatch):
     monkeypatch.setattr(small_tasks, "make_parts", lambda *_: make_lstms())
     kind = "none" if task == "pretraining" else "SegmentPacker"
@@ -104,13 +112,13 @@ def test_a_head_on_lstms(task, tmp_path, monkeypatch):
 
 @pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize("task", short_for(["texts", "words"], "words", part="serving"))
-def test_an_export_of_lstms(task, tmp_path, monkeypatch):
+@called_or_saved
+def test_signatures_of_lstms(task, open_signatures, tmp_path, monkeypatch):
     tf = pytest.importorskip("tensorflow")
     monkeypatch.setattr(small_tasks, "make_parts", lambda *_: make_lstms())
     model, _ = make_task(task, "SegmentPacker")
     model.input_names = ("text",)
-    folder = export_saved_model(model, tmp_path / "task")
-    answer = tf.saved_model.load(str(folder)).signatures["serving_default"](text=tf.constant(FIRST))
+    answer = open_signatures(model, tmp_path)["serving_default"](text=tf.constant(FIRST))
     name = "labels" if task == "words" else "probabilities"
     assert len(answer[name]) == len(FIRST)
 

@@ -81,7 +81,6 @@ def test_an_elmo_reads_frames():
         np.testing.assert_allclose(to_numpy(got[name]), to_numpy(tensor), rtol=0, atol=1e-6)
 
 
-@pytest.mark.every_backend
 def test_basics_of_an_encoder_of_frames():
     """Shapes, configuration, files, a step of training, and bfloat16, with a projection."""
     mask = np.ones((3, LENGTH), "int32")

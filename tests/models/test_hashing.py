@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from checkers import check_backbone
 from peer_weights import randomize, to_numpy
+from serving.traced import trace
 from small_tasks import make_task
 from small_texts import ONE_LAYER
 
@@ -81,15 +82,13 @@ def test_a_task_trains_predicts_and_is_saved(tmp_path):
 
 
 @pytest.mark.backend("tensorflow")
-def test_saved_model(tmp_path):
+def test_served_from_strings():
     """The length of rows is open there."""
     import tensorflow as tf
 
     task, (x, _) = make_task("texts", hashing=HASHING)
     randomize(task)
-    kbs.export_saved_model(task, tmp_path / "1")
-    served = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
-    got = served(tf.constant(list(x)))["probabilities"]
+    got = trace(task)(text=tf.constant(list(x)))["probabilities"]
     np.testing.assert_allclose(got, task.predict_probabilities(x), rtol=0, atol=1e-5)
 
 

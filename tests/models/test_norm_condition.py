@@ -7,6 +7,7 @@ import torch
 import transformers
 from gradients import compute_gradients
 from peer_weights import randomize, to_numpy
+from tables import short_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face
@@ -93,7 +94,15 @@ def test_it_is_bert_with_the_norms_of_bert4keras(tmp_path):
             np.testing.assert_allclose(found[f"{path}/{name}"], tensor, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("cls", FAMILY, ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize(
+    "cls",
+    short_for(
+        FAMILY,
+        *(kbs.BertBackbone, kbs.AlbertBackbone, kbs.RoFormerBackbone, kbs.LongformerBackbone),
+        part="combinations",
+    ),
+    ids=lambda cls: cls.__name__,
+)
 def test_it_begins_with_the_outputs_that_it_had(cls, tmp_path):
     """And then depends on the condition, also from a preset and in the last block alone."""
     plain = randomize(cls(30, **SHORT))

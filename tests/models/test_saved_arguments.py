@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize, to_numpy
+from tables import short_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.argument_checks import list_arguments
@@ -130,8 +131,19 @@ def observe(backbone):
     return [to_numpy(array) for array in keras.tree.flatten(outputs)]
 
 
-@pytest.mark.backend("torch")  # The other backends keep the state of a dropout in its layer.
-@pytest.mark.parametrize("cls", CHANGED)
+#: They have the arguments of BERT, with other defaults.
+LIKE_BERT = (kbs.RobertaBackbone, kbs.DistilBertBackbone, kbs.ElectraBackbone)
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [
+        # The other backends keep the state of a dropout in its layer.
+        pytest.param(cls, marks=pytest.mark.long("combinations") if cls in LIKE_BERT else ())
+        for cls in CHANGED
+    ],
+)
+@pytest.mark.backend("torch")
 def test_all_arguments_are_saved(cls, tmp_path):
     """In a configuration and in a `.keras` file."""
     changed = CHANGED[cls]
@@ -149,14 +161,21 @@ def test_all_arguments_are_saved(cls, tmp_path):
         assert model.get_config() == backbone.get_config()
 
 
+READ = [(cls, name) for cls in CHANGED for name in INPUTS if name not in WITHOUT.get(cls, ())]
+
+
 @pytest.mark.parametrize(
     ("cls", "name"),
-    [
-        pytest.param(cls, name, id=f"{cls.__name__}-{name}")
-        for cls in CHANGED
-        for name in INPUTS
-        if name not in WITHOUT.get(cls, ())
-    ],
+    short_for(
+        READ,
+        # One way hands them from each class to the layers of its embeddings and its blocks.
+        *((kbs.BertBackbone, name) for name in INPUTS),
+        *((cls, "frame_dim") for cls in (kbs.BartBackbone, kbs.XLNetBackbone)),
+        *((cls, "part_embeddings") for cls in (kbs.AlbertBackbone, kbs.ModernBertBackbone)),
+        *((cls, "norm_condition") for cls in (kbs.RoFormerBackbone, kbs.LongformerBackbone)),
+        (kbs.NezhaBackbone, "frame_dim"),
+        part="combinations",
+    ),
 )
 def test_what_an_encoder_reads_is_saved(cls, name, tmp_path):
     sizes = {size: CHANGED[cls][size] for size in ("vocabulary_size", *SIZES)}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 from small_texts import TINY
-from tables import everywhere_for
+from tables import left_out
 
 from keras_bert_suite import (
     BertBackbone,
@@ -171,16 +171,13 @@ def freeze_all_but_the_head(task):
 
 @pytest.mark.parametrize(
     "freeze",
-    everywhere_for(
-        [
-            freeze_classifier,
-            freeze_part_of_a_head,
-            freeze_task,
-            freeze_all_but_the_backbone,
-            freeze_all_but_the_head,
-        ],
-        freeze_part_of_a_head,
-    ),
+    [
+        pytest.param(freeze_classifier, marks=left_out("combinations")),
+        pytest.param(freeze_part_of_a_head, marks=pytest.mark.every_backend),
+        pytest.param(freeze_task, marks=left_out("combinations")),
+        freeze_all_but_the_backbone,
+        freeze_all_but_the_head,
+    ],
 )
 def test_heads(tmp_path, freeze):
     if freeze is freeze_part_of_a_head:

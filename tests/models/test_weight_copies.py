@@ -59,7 +59,16 @@ def list_arrays(model):
 
 
 @pytest.mark.backend("jax")
-@pytest.mark.parametrize("name", COPIES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        # It compiles the sums of its kernels.
+        pytest.param(name, marks=pytest.mark.long("combinations"))
+        if name == "merge_adapter"
+        else name
+        for name in COPIES
+    ],
+)
 def test_a_copy_has_arrays_of_its_own(name):
     make, copy = COPIES[name]
     old = make()
@@ -68,6 +77,7 @@ def test_a_copy_has_arrays_of_its_own(name):
     assert not before.keys() & after.keys(), [before[i] for i in before.keys() & after.keys()]
 
 
+@pytest.mark.long("combinations")
 @pytest.mark.backend("jax")
 def test_a_teacher_answers_after_a_step_of_its_student():
     teacher = make_classifier()

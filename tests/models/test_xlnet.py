@@ -11,6 +11,7 @@ from family import MEMBERS
 from gradients import compute_gradients
 from keras import ops
 from peer_weights import randomize, to_numpy
+from tables import everywhere_for
 
 from keras_bert_suite import XLNetBackbone, change_pattern
 from keras_bert_suite.checkpoints import open_checkpoint, save_hugging_face
@@ -102,8 +103,7 @@ def make_form(saved, form):
     return backbone, peer, rows
 
 
-@pytest.mark.every_backend
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", everywhere_for(FORMS, "all"))
 def test_outputs_equal_transformers(form, saved):
     backbone, peer, rows = make_form(saved, form)
     outputs, theirs = backbone(rows), run_peer(peer, rows)

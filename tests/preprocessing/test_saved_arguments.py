@@ -266,6 +266,23 @@ TABLE = {
 #: Ids are int32, and names are Keras' own.
 FIXED = {"dtype", "name", "self", "kwargs"}
 CASES = [(cls, name) for cls, (_, others) in TABLE.items() for name in others]
+#: To make the tables of their rules for letters takes seconds.
+SLOW = [
+    (AlbertTokenizer, "lowercase"),
+    *((XLNetTokenizer, name) for name in ("vocabulary", "lowercase", "strip_accents")),
+]
+every_argument = pytest.mark.parametrize(
+    ("cls", "name"),
+    [
+        pytest.param(
+            cls,
+            name,
+            id=f"{cls.__name__}-{name}",
+            marks=pytest.mark.long("combinations") if (cls, name) in SLOW else (),
+        )
+        for cls, name in CASES
+    ],
+)
 
 
 def test_the_table_has_every_class_and_argument():
@@ -360,7 +377,7 @@ def load_vocabulary(twin, layer, folder):
     getattr(twin, "tokenizer", twin).load_assets(folder)
 
 
-@pytest.mark.parametrize(("cls", "name"), CASES, ids=lambda v: getattr(v, "__name__", v))
+@every_argument
 def test_saved_and_sent(cls, name, tmp_path):
     layer, default = make(cls, name)
     wanted = observe(layer)
@@ -373,7 +390,7 @@ def test_saved_and_sent(cls, name, tmp_path):
         assert observe(pickle.loads(pickle.dumps(layer))) == wanted
 
 
-@pytest.mark.parametrize(("cls", "name"), CASES, ids=lambda v: getattr(v, "__name__", v))
+@every_argument
 def test_a_new_value_is_refused_or_holds(cls, name):
     """Packers read their arguments at each call. Others have read them when they were made."""
     layer, default = make(cls, name)

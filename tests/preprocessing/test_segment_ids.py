@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
-from serving.traced import trace
+from serving.traced import call_signatures
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
@@ -120,5 +120,5 @@ def test_a_graph_of_three_texts():
     columns = dict(zip(classifier.input_names, map(tf.constant, TURNS), strict=True))
     logits = classifier.predict(TURNS, verbose=0)
     shares = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
-    found = trace(classifier, 3)(**columns)["probabilities"]
+    found = call_signatures(classifier)["serving_default"](**columns)["probabilities"]
     np.testing.assert_allclose(found, shares, atol=1e-5)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+from tables import short_for
 
 from keras_bert_suite import (
     BertBackbone,
@@ -150,8 +151,14 @@ def test_a_resume_in_mid_epoch_goes_on_where_it_stopped(shuffle_blocks, small_bl
             assert_same(part[i], expected[worker + 3 * i])
 
 
-@pytest.mark.parametrize("shuffle_blocks", [1, 2])
-@pytest.mark.parametrize("mode", ["pairs", "doc_sentences"])
+@pytest.mark.parametrize(
+    ("mode", "shuffle_blocks"),
+    short_for(
+        [(mode, number) for mode in ("pairs", "doc_sentences") for number in (1, 2)],
+        *(("pairs", 2), ("doc_sentences", 1)),
+        part="combinations",
+    ),
+)
 def test_a_document_longer_than_blocks(mode, shuffle_blocks, small_blocks, monkeypatch):
     """Most blocks have no document. The instances of some blocks are estimated."""
     monkeypatch.setattr(epoch_sections, "BLOCKS_COUNTED", 3)

@@ -12,6 +12,7 @@ from peer_weights import randomize
 from small_embedder import make_embedder
 from small_tasks import make_task
 from small_texts import ONE_LAYER, VOCABULARY
+from tables import short_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.serving.answer_columns import FORMS
@@ -62,7 +63,16 @@ def test_every_head_with_an_answer_for_a_table_is_tested():
     assert {CASES[name].cls.__name__ for name in NAMES} == {*FORMS}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    short_for(
+        NAMES,
+        # Each form of answers, and of rows.
+        *("texts", "pairs", "label sets", "numbers", "attributes", "words", "questions"),
+        *("choices", "rankings", "vectors", "targets"),
+        part="combinations",
+    ),
+)
 def test_the_answers_of_the_task(saved, name):
     task, folder = saved(name)
     columns = ROWS.get(name, {"text": TEXTS})
@@ -252,8 +262,9 @@ def test_a_condition_is_a_column_beside_the_texts(tmp_path, name):
         assert faults == {1: fault}
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
-def test_a_saved_model_with_a_condition(tmp_path):
+def test_an_export_with_a_condition(tmp_path):
     task = make_conditional(kbs.TextClassifier, label_names=["no", "yes"], input_names="text")
     served = kbs.export_saved_model(task, tmp_path / "model")
     kbs.export_onnx(task, tmp_path / "onnx")
@@ -299,6 +310,7 @@ def test_exports(classifier, saved_model, onnx_folder):
         kbs.BatchPredictor(saved_model, prompt="query").open()
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 def test_a_saved_model_of_pairs(classifier, pair_model):
     table = pa.table({"hypothesis": HOSTILE_OTHERS, "premise": HOSTILE})

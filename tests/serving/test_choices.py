@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
+from serving.traced import called_or_saved
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -30,13 +31,9 @@ def chooser():
     return randomize(MultipleChoice(BertBackbone(**ONE_LAYER), preprocessor=packer))
 
 
-@pytest.fixture(scope="module")
-def saved_chooser(chooser, tmp_path_factory):
-    return export_saved_model(chooser, tmp_path_factory.mktemp("saved_models") / "chooser")
-
-
-def test_a_saved_model_chooses_as_predict_does(chooser, saved_chooser):
-    signatures = tf.saved_model.load(str(saved_chooser)).signatures
+@called_or_saved
+def test_signatures_choose_as_predict_does(chooser, open_signatures, tmp_path):
+    signatures = open_signatures(chooser, tmp_path)
     assert set(signatures) == {"serving_default", "serve_ids", "serve_examples"}
     serve = signatures["serving_default"]
     logits = chooser.predict((PROMPTS, ENDINGS), verbose=0)
@@ -71,5 +68,5 @@ def test_a_saved_model_chooses_as_predict_does(chooser, saved_chooser):
 
 
 @pytest.mark.long("serving")
-def test_every_signature_in_a_server(saved_chooser, native_server):
-    native_server.answer_warmup(saved_chooser)
+def test_every_signature_in_a_server(chooser, native_server, tmp_path):
+    native_server.answer_warmup(export_saved_model(chooser, tmp_path / "chooser"))

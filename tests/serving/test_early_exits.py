@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
-from serving.traced import trace
+from serving.traced import called_or_saved
 from small_texts import TINY, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
@@ -18,7 +18,8 @@ pytestmark = pytest.mark.backend("tensorflow")
 TEXTS = [*make_reviews(10)[0], ""]
 
 
-def test_rows_leave_in_a_graph():
+@called_or_saved
+def test_rows_leave_by_patience(open_signatures, tmp_path):
     keras.utils.set_random_seed(0)
     packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), 16)
     backbone = kbs.BertBackbone(**{**TINY, "num_layers": 4})
@@ -32,19 +33,20 @@ def test_rows_leave_in_a_graph():
     with pytest.raises(ValueError, match="no threshold"):
         serve(task).check()
     task.threshold = 1
-    graph = trace(task)
-    found = graph(text=tf.constant(TEXTS))
+    serve_texts = open_signatures(task, tmp_path)["serving_default"]
+    found = serve_texts(text=tf.constant(TEXTS))
     logits, layers = task.predict(TEXTS, return_layers=True, verbose=0)
     assert len(set(layers)) > 1
     np.testing.assert_array_equal(found["layers"], layers)
     wanted = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(found["probabilities"], wanted, rtol=0, atol=1e-5)
     assert found["labels"].numpy().astype(str).tolist() == task.predict_labels(TEXTS)
-    assert graph(text=tf.constant(TEXTS[:1]))["layers"].shape == (1,)
-    assert graph(text=tf.constant([], tf.string))["probabilities"].shape == (0, 2)
+    assert serve_texts(text=tf.constant(TEXTS[:1]))["layers"].shape == (1,)
+    assert serve_texts(text=tf.constant([], tf.string))["probabilities"].shape == (0, 2)
 
 
-def test_a_saved_model_answers(tmp_path):
+@called_or_saved
+def test_rows_leave_by_entropy(open_signatures, tmp_path):
     packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), 16)
     task = kbs.EarlyExitClassifier(
         kbs.BertBackbone(**TINY),
@@ -54,8 +56,7 @@ def test_a_saved_model_answers(tmp_path):
         threshold=0.99,
     )
     randomize(task)
-    path = kbs.export_saved_model(task, tmp_path / "model", verbose=False)
-    served = tf.saved_model.load(str(path)).signatures["serving_default"]
+    served = open_signatures(task, tmp_path)["serving_default"]
     found = served(text=tf.constant(TEXTS))
     np.testing.assert_array_equal(
         found["layers"], task.predict(TEXTS, return_layers=True, verbose=0)[1]

@@ -2,28 +2,26 @@
 
 import numpy as np
 import pytest
+from serving.traced import called_or_saved
 from small_embedder import make_embedder, make_pairs
 from small_texts import VOCABULARY
 
 import keras_bert_suite as kbs
-from keras_bert_suite import export_saved_model
 
 (FIRST, SECOND), _ = make_pairs(6)
 
 pytestmark = pytest.mark.backend("tensorflow")
 
 
-def test_a_saved_model_compares_texts(tmp_path):
+@called_or_saved
+def test_signatures_compare_texts(open_signatures, tmp_path):
     import tensorflow as tf
     import tensorflow_text  # noqa: F401
 
     prompts = {"query": "good ", "long name": "a \u00e9 film\tis: "}
     embedder = make_embedder(normalize=False, prompts=prompts)
     embedder.count_prompt_tokens = None  # The tokens of a prompt are pooled, so none is counted.
-    path = export_saved_model(embedder, tmp_path / "embedder")
-    assert (path / "assets.extra" / "tf_serving_warmup_requests").is_file()
-    assert not (path / "assets.extra" / "label_names.txt").exists()
-    signatures = tf.saved_model.load(str(path)).signatures
+    signatures = open_signatures(embedder, tmp_path)
     vectors = signatures["serving_default"](text=tf.constant(FIRST))["embedding"]
     np.testing.assert_allclose(vectors, embedder.predict(FIRST, verbose=0), atol=1e-5)
     for name in prompts:
@@ -50,7 +48,8 @@ def test_a_saved_model_compares_texts(tmp_path):
         signatures["rank"](query=tf.constant(FIRST[:2]), candidates=tf.constant([SECOND]))
 
 
-def test_static_vectors_are_exported(tmp_path):
+@called_or_saved
+def test_static_vectors_are_exported(open_signatures, tmp_path):
     """Rows without special tokens, also one without any token."""
     import tensorflow as tf
     import tensorflow_text  # noqa: F401
@@ -59,8 +58,7 @@ def test_static_vectors_are_exported(tmp_path):
     packer = kbs.SegmentPacker(tokenizer, 1_000_000, add_special_tokens=False)
     backbone = kbs.StaticBackbone(len(VOCABULARY), 8, initializer_range=1.0)
     embedder = kbs.TextEmbedder(backbone, preprocessor=packer)
-    path = export_saved_model(embedder, tmp_path / "embedder")
     texts = ["", "xyz", *FIRST, "good film " * 40]
-    signature = tf.saved_model.load(str(path)).signatures["serving_default"]
+    signature = open_signatures(embedder, tmp_path)["serving_default"]
     vectors = signature(text=tf.constant(texts))["embedding"]
     np.testing.assert_allclose(vectors, embedder.predict(texts), atol=1e-6)

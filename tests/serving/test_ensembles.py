@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from heads.cases import CASES
 from peer_weights import randomize
-from serving.traced import trace
+from serving.traced import call_signatures, trace
 from small_tasks import BYTE_PAIRS, SENTENCE_PIECES, assert_close, make_task
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
@@ -36,7 +36,7 @@ def make_tasks(name, kinds=("SegmentPacker",) * 2):
 def test_classes(kinds):
     ensemble = kbs.Ensemble(make_tasks("texts", kinds), [3, *[1] * (len(kinds) - 1)])
     ensemble.tune_thresholds(TEXTS, LABELS)
-    served = trace(ensemble)(text=TEXTS)
+    served = call_signatures(ensemble)["serving_default"](text=TEXTS)
     wanted = ensemble.predict_probabilities(TEXTS, verbose=0)
     assert_close(served["probabilities"].numpy(), wanted)
     labels = [label.decode() for label in served["labels"].numpy()]

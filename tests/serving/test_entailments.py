@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
+from serving.traced import called_or_saved
 from small_tasks import make_task
-
-from keras_bert_suite import export_saved_model
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
@@ -15,15 +14,16 @@ TEXTS = ["a good film", "", "好 good " + "the plot " * 30]
 LABELS = ["plot", "good film", "bad"]
 
 
+@called_or_saved
 @pytest.mark.parametrize("multi_label", [False, True], ids=["one", "several"])
-def test_a_saved_model_takes_labels(tmp_path, multi_label):
+def test_signatures_take_labels(open_signatures, tmp_path, multi_label):
     task, _ = make_task("entailments")
     arguments = {"label_names": task.label_names, "multi_label": multi_label}
     task = type(task)(task.backbone, preprocessor=task.preprocessor, **arguments)
     task.classifier.kernel.assign(
         np.random.default_rng(0).normal(size=task.classifier.kernel.shape)
     )
-    signatures = tf.saved_model.load(str(export_saved_model(task, tmp_path / "m"))).signatures
+    signatures = open_signatures(task, tmp_path)
     texts, labels = tf.constant(TEXTS), tf.constant([LABELS] * len(TEXTS))
     found = signatures["serving_default"](text=texts, labels=labels)
     wanted = task.predict(TEXTS, labels=LABELS, verbose=0)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from peer_weights import randomize
 from portable_runtimes import PORTABLE
-from serving.traced import trace
+from serving.traced import call_signatures, called_or_saved, trace
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_albert, make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
@@ -78,13 +78,11 @@ def tagger():
     return tagger
 
 
-@pytest.fixture(scope="module")
-def saved_tagger(tagger, tmp_path_factory):
-    return export_saved_model(tagger, tmp_path_factory.mktemp("saved_models") / "tagger")
-
-
-def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
-    check_entities(tagger, tf.saved_model.load(str(saved_tagger)).signatures["serving_default"])
+@called_or_saved
+def test_signatures_find_the_entities_of_predict(tagger, open_signatures, tmp_path):
+    signatures = open_signatures(tagger, tmp_path)
+    check_entities(tagger, signatures["serving_default"])
+    check_token_ids(tagger, signatures["serve_ids"])
 
 
 @pytest.mark.long("serving")
@@ -101,13 +99,8 @@ def test_other_tokenizers(kind):
     check_entities(tagger, trace(tagger))
 
 
-@pytest.mark.parametrize(
-    "cut",
-    [
-        pytest.param(False, id="texts", marks=pytest.mark.long("serving")),
-        pytest.param(True, id="cut words"),
-    ],
-)
+@pytest.mark.long("serving")
+@pytest.mark.parametrize("cut", [False, True], ids=["texts", "cut words"])
 def test_words_of_characters(cut):
     characters = {"filters": [(1, 3), (2, 4)], "embedding_dim": 2, "max_characters": 8}
     backbone = ElmoBackbone(None, 1, 6, 4, characters=characters)
@@ -117,11 +110,11 @@ def test_words_of_characters(cut):
         weight.assign(weight * 20)
     if cut:
         tagger.word_cutting = WordCutting.learn(ROWS)
-    check_entities(tagger, trace(tagger))
+    check_entities(tagger, call_signatures(tagger)["serving_default"])
 
 
 def test_the_best_paths_of_a_crf():
-    """Texts of many windows have one path each."""
+    """Texts of many windows have one path each. Here the windows go through a graph."""
     keras.utils.set_random_seed(2)
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=16)
     names = ["O", "B-A", "I-A", "E-A", "S-B", "B-B", "E-B"]
@@ -158,7 +151,7 @@ def test_spans(tokenizer, monkeypatch):
     for weight in finder.head.weights:
         weight.assign(np.random.default_rng(3).normal(size=weight.shape))
     finder.head.type_dense.bias.assign([-3.0, -2.0, -3.0, -2.0])
-    check_entities(finder, trace(finder))
+    check_entities(finder, call_signatures(finder)["serving_default"])
     packed = finder.preprocessor.pack(TEXTS[:4])
     found, wanted = serve(finder).answer_ids(packed)["scores"], finder.predict(packed, verbose=0)
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
@@ -189,10 +182,9 @@ def check_entities(tagger, serve):
     assert serve(text=tf.constant([], tf.string))["labels"].shape == (0, 0)
 
 
-def test_token_ids(tagger, saved_tagger):
+def check_token_ids(tagger, serve):
     packed = tagger.preprocessor.pack(TEXTS[:4])
     logits = tagger.predict(packed, verbose=0)
-    serve = tf.saved_model.load(str(saved_tagger)).signatures["serve_ids"]
     answer = serve(**{name: tf.constant(array) for name, array in packed.items()})
     wanted = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)
@@ -202,8 +194,8 @@ def test_token_ids(tagger, saved_tagger):
 
 
 @pytest.mark.long("serving")
-def test_every_signature_in_a_server(tagger, saved_tagger, native_server):
-    native_server.answer_warmup(saved_tagger)
+def test_every_signature_in_a_server(tagger, native_server, tmp_path):
+    native_server.answer_warmup(export_saved_model(tagger, tmp_path / "tagger"))
 
 
 @pytest.mark.long("serving")

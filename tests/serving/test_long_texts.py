@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
-from serving.traced import trace
+from serving.traced import call_signatures
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -40,7 +40,8 @@ def test_spans_of_several_batches(monkeypatch):
     task = make_task(EntitySpanClassifier, label_names=["A", "B"])
     for weight in task.head.weights:
         weight.assign(np.random.default_rng(3).normal(size=weight.shape))
-    got = {name: value.numpy() for name, value in trace(task)(text=tf.constant(TEXTS)).items()}
+    serve = call_signatures(task)["serving_default"]
+    got = {name: value.numpy() for name, value in serve(text=tf.constant(TEXTS)).items()}
     wanted = task.predict(TEXTS, verbose=0)
     assert got["num_entities"].tolist() == [len(entities) for entities in wanted]
     assert len(wanted[-1]) > 5
@@ -62,7 +63,8 @@ def test_answers_of_several_batches(monkeypatch):
     task.no_answer_threshold = None
     questions = [text[:14] for text in make_reviews(len(TEXTS), seed=5)[0]]
     strings = {"question": tf.constant(questions), "context": tf.constant(TEXTS)}
-    got = {name: value.numpy() for name, value in trace(task, 2)(**strings).items()}
+    serve = call_signatures(task)["serving_default"]
+    got = {name: value.numpy() for name, value in serve(**strings).items()}
     wanted = task.predict((questions, TEXTS), verbose=0)
     assert got["starts"].tolist() == [answer.start for answer in wanted]
     assert got["ends"].tolist() == [answer.end for answer in wanted]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from peer_weights import randomize
 from portable_runtimes import PORTABLE
+from serving.traced import called_or_saved
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_albert, make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY
@@ -65,13 +66,9 @@ def model():
     return model
 
 
-@pytest.fixture(scope="module")
-def saved_model(model, tmp_path_factory):
-    return export_saved_model(model, tmp_path_factory.mktemp("saved_models") / "guesses")
-
-
-def test_a_saved_model_makes_the_guesses_of_predict(model, saved_model):
-    signatures = tf.saved_model.load(str(saved_model)).signatures
+@called_or_saved
+def test_signatures_make_the_guesses_of_predict(model, open_signatures, tmp_path):
+    signatures = open_signatures(model, tmp_path)
     texts = [*(text.encode() for text in TEXTS), BROKEN_UTF8]
     wanted = model.predict(texts, verbose=0)
     assert {len(guesses) for row in wanted for guesses in row} == {3}
@@ -105,9 +102,12 @@ def test_a_saved_model_makes_the_guesses_of_predict(model, saved_model):
     np.testing.assert_array_equal(by_ids["mask_positions"], np.where(positions, positions, -1))
 
 
-def test_texts_without_a_mask_and_masks_beyond_the_row_have_no_guesses(model, saved_model):
+@called_or_saved
+def test_texts_without_a_mask_and_masks_beyond_the_row_have_no_guesses(
+    model, open_signatures, tmp_path
+):
     """`predict` refuses them, but a server puts rows of several clients into one batch."""
-    serve = tf.saved_model.load(str(saved_model)).signatures["serving_default"]
+    serve = open_signatures(model, tmp_path)["serving_default"]
     long = "[MASK] " + "film " * 40
     texts = ["a film", "", long + "[MASK]", "film " * 40 + "[MASK]"]
     answer = serve(text=tf.constant(texts))
@@ -184,8 +184,8 @@ def test_no_guess_is_beyond_a_short_vocabulary():
 
 
 @pytest.mark.long("serving")
-def test_every_signature_in_a_server(saved_model, native_server):
-    answered = native_server.answer_warmup(saved_model)
+def test_every_signature_in_a_server(model, native_server, tmp_path):
+    answered = native_server.answer_warmup(export_saved_model(model, tmp_path / "guesses"))
     names = {name for name, _, _ in answered}
     assert names == {"serving_default", "serve_ids", "serve_examples", "embed"}
     for name, _, answer in answered:

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
+from serving.traced import called_or_saved, save_signatures
 from small_texts import ONE_LAYER, VOCABULARY
 
 import keras_bert_suite as kbs
@@ -27,10 +28,6 @@ def make_task(cls, pattern="bidirectional", **arguments):
     return randomize(cls(backbone, preprocessor=packer, input_names="text", **arguments))
 
 
-def export(task, folder):
-    return tf.saved_model.load(str(kbs.export_saved_model(task, folder / "model"))).signatures
-
-
 def make_example(text, condition):
     example = tf.train.Example()
     example.features.feature["text"].bytes_list.value.append(text.encode())
@@ -39,11 +36,12 @@ def make_example(text, condition):
     return example.SerializeToString()
 
 
-def test_a_classifier(tmp_path):
-    """In all signatures, and in ONNX."""
+@called_or_saved
+def test_a_classifier(open_signatures, tmp_path):
+    """In all signatures."""
     task = make_task(kbs.TextClassifier, num_classes=2)
     wanted = keras.ops.softmax(task.predict(X, verbose=0))
-    signatures = export(task, tmp_path)
+    signatures = open_signatures(task, tmp_path)
     served = signatures["serving_default"](text=tf.constant(TEXTS), **BESIDE)
     np.testing.assert_allclose(served["probabilities"], wanted, rtol=0, atol=1e-5)
     packed = {name: tf.constant(ids) for name, ids in task.data.pack_texts((TEXTS,)).items()}
@@ -64,6 +62,10 @@ def test_a_classifier(tmp_path):
     with pytest.raises(tf.errors.InvalidArgumentError, match="same number of rows"):
         signatures["serve_ids"](**packed, condition=tf.constant(CONDITION[:2]))
 
+
+def test_a_runtime_of_onnx(tmp_path):
+    task = make_task(kbs.TextClassifier, num_classes=2)
+    wanted = keras.ops.softmax(task.predict(X, verbose=0))
     pytest.importorskip("tf2onnx")
     pytest.importorskip("onnxruntime")
     kbs.export_onnx(task, tmp_path / "onnx")
@@ -77,7 +79,7 @@ def test_a_classifier(tmp_path):
 @pytest.mark.parametrize("cls", [kbs.TokenClassifier, kbs.EntitySpanClassifier])
 def test_windows_of_words(cls, tmp_path):
     task = make_task(cls, label_names=["B-X", "I-X", "O"])
-    signatures = export(task, tmp_path)
+    signatures = save_signatures(task, tmp_path)
     served = signatures["serving_default"](text=tf.constant(TEXTS), **BESIDE)
     found = task.predict(X, verbose=0)
     wanted = [[(entity.label, entity.start, entity.end) for entity in row] for row in found]
@@ -90,5 +92,5 @@ def test_windows_of_words(cls, tmp_path):
 @pytest.mark.long("serving")
 def test_texts_that_go_on(tmp_path):
     task = make_task(kbs.CausalLM, "left_to_right", max_length=3)
-    served = export(task, tmp_path)["serving_default"](text=tf.constant(TEXTS), **BESIDE)
+    served = save_signatures(task, tmp_path)["serving_default"](text=tf.constant(TEXTS), **BESIDE)
     assert [text.decode() for text in served["texts"].numpy()] == task.predict(X)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from heads.cases import HOSTILE
 from peer_weights import randomize
+from serving.traced import called_or_saved
 from small_tasks import make_task
-
-from keras_bert_suite import export_saved_model
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
@@ -14,9 +13,10 @@ pytest.importorskip("tensorflow_text")
 pytestmark = pytest.mark.backend("tensorflow")
 
 
-def test_a_saved_model_answers_as_the_task_does(tmp_path):
+@called_or_saved
+def test_signatures_answer_as_the_task_does(open_signatures, tmp_path):
     task = randomize(make_task("patterns")[0])
-    signatures = tf.saved_model.load(str(export_saved_model(task, tmp_path / "m"))).signatures
+    signatures = open_signatures(task, tmp_path)
     wanted = task.predict_probabilities(HOSTILE, verbose=0)
     packed = {name: tf.constant(array) for name, array in task.data.pack_texts((HOSTILE,)).items()}
     for found in (

@@ -3,9 +3,8 @@
 import keras
 import numpy as np
 import pytest
+from serving.traced import called_or_saved
 from small_tasks import make_task
-
-from keras_bert_suite import export_saved_model
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
@@ -13,12 +12,13 @@ pytest.importorskip("tensorflow_text")
 pytestmark = pytest.mark.backend("tensorflow")
 
 
-def test_a_saved_model_ranks_as_the_ranker_does(tmp_path):
+@called_or_saved
+def test_signatures_rank_as_the_ranker_does(open_signatures, tmp_path):
     keras.utils.set_random_seed(2)
     ranker, ((queries, _), _) = make_task("rankings", "SegmentPacker")
     queries, candidates = queries[:3], [["good", "a bad film", ""], ["b", "plot", "good"]] * 2
     queries, candidates = [*queries, "好 good"], candidates
-    signatures = tf.saved_model.load(str(export_saved_model(ranker, tmp_path / "m"))).signatures
+    signatures = open_signatures(ranker, tmp_path)
     pairs = (queries, [row[0] for row in candidates])
     strings = dict(zip(("query", "text"), map(tf.constant, pairs), strict=True))
     found = signatures["serving_default"](**strings)["relevance"]

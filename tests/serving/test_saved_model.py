@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from keras import ops
+from serving.traced import called_or_saved
 from small_texts import make_reviews
 
 from keras_bert_cli import ask_saved_model
@@ -33,10 +34,18 @@ def probabilities(classifier, texts):
     return ops.convert_to_numpy(ops.softmax(classifier.predict(texts, verbose=0)))
 
 
-# From another backend the export goes through a process with TensorFlow.
-@pytest.mark.backend("tensorflow", "torch")
 @pytest.mark.parametrize("texts", [TEXTS, HOSTILE, TEXTS[:1]])
 def test_equals_predict(classifier, served, texts):
+    check_answers(classifier, served, texts)
+
+
+@pytest.mark.long("serving")
+@pytest.mark.backend("torch")
+def test_another_backend_writes_it_in_a_process_of_tensorflow(classifier, served):
+    check_answers(classifier, served, TEXTS)
+
+
+def check_answers(classifier, served, texts):
     answer = served(text=tf.constant(texts))
     wanted = probabilities(classifier, texts)
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)
@@ -59,10 +68,15 @@ def test_a_row_does_not_depend_on_the_others(served):
     np.testing.assert_allclose(short[0], mixed[0], atol=1e-6)
 
 
-def test_pairs(classifier, pair_model):
-    names = (pair_model / "assets.extra" / "label_names.txt").read_text()
+def test_label_names(classifier, saved_model):
+    names = (saved_model / "assets.extra" / "label_names.txt").read_text()
     assert names.splitlines() == classifier.label_names
-    serve = tf.saved_model.load(str(pair_model)).signatures["serving_default"]
+
+
+@called_or_saved
+def test_pairs(classifier, open_signatures, tmp_path):
+    names = ("premise", "hypothesis")
+    serve = open_signatures(classifier, tmp_path, names)["serving_default"]
     answer = serve(premise=tf.constant(TEXTS), hypothesis=tf.constant(TEXTS[::-1]))
     wanted = probabilities(classifier, (TEXTS, TEXTS[::-1]))
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)

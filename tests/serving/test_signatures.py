@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from keras import ops
+from serving.traced import call_signatures
 from small_tasks import make_task
 from small_texts import make_reviews
 
@@ -13,7 +14,6 @@ from keras_bert_suite import (
     TextClassifier,
     export_saved_model,
 )
-from keras_bert_suite.heads.base.served import serve
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
@@ -95,6 +95,7 @@ def test_every_signature_gives_the_numbers_of_the_task(classifier, saved_model, 
     )
 
 
+@pytest.mark.long("serving")
 def test_any_text_gets_the_ids_of_the_eager_tokenizer(classifier, saved_model, native_server):
     assert len(HOSTILE) + len(BROKEN_UTF8) >= 100
     texts = [*HOSTILE, *BROKEN_UTF8, *random_texts(1000)]
@@ -123,7 +124,7 @@ def served_model(request, tmp_path):
     return export_saved_model(make_task(request.param)[0], tmp_path / request.param)
 
 
-def test_every_warmup_request_is_answered(classifier, native_server, served_model):
+def test_warmup_requests_are_of_every_signature(classifier, served_model):
     requests = read_warmup_requests(served_model)
     assert {name for name, _, _ in requests} == {served_model.parent.name}
     names = {"serving_default", "serve_ids", "serve_examples", "embed"}
@@ -134,6 +135,10 @@ def test_every_warmup_request_is_answered(classifier, native_server, served_mode
     assert {signature for _, signature, _ in requests} == names
     token_ids = [inputs["token_ids"] for _, name, inputs in requests if name == "serve_ids"]
     assert max(ids.shape[-1] for ids in token_ids) == classifier.preprocessor.sequence_length
+
+
+@pytest.mark.long("serving")
+def test_every_warmup_request_is_answered(native_server, served_model):
     native_server.answer_warmup(served_model)
 
 
@@ -144,7 +149,6 @@ def test_an_example_without_the_text_is_refused(saved_model):
 
 
 def test_label_sets_and_numbers(classifier):
-    """Traced as in an export, and not written."""
     arguments = {"label_names": ["a", "b", "c"], "problem_type": "multi_label_classification"}
     labeller = TextClassifier(
         classifier.backbone,
@@ -157,7 +161,7 @@ def test_label_sets_and_numbers(classifier):
     labeller.classifier.kernel.assign(20 * rng.normal(size=labeller.classifier.kernel.shape))
     middle = np.median(labeller.predict(TEXTS, verbose=0), axis=0)
     labeller.classifier.bias.assign_sub(middle)
-    got = serve(labeller).answer_texts((tf.constant(TEXTS),))
+    got = call_signatures(labeller)["serving_default"](text=tf.constant(TEXTS))
     logits = labeller.predict(TEXTS, verbose=0)
     shares = 1 / (1 + np.exp(-logits))
     np.testing.assert_allclose(got["probabilities"], shares, atol=1e-5)
@@ -174,6 +178,6 @@ def test_label_sets_and_numbers(classifier):
         problem_type="regression",
         preprocessor=classifier.preprocessor,
     )
-    scores = serve(rater).answer_texts((tf.constant(TEXTS),))
+    scores = call_signatures(rater)["serving_default"](text=tf.constant(TEXTS))
     assert set(scores) == {"scores"}
     np.testing.assert_allclose(scores["scores"], rater.predict(TEXTS, verbose=0), atol=1e-5)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from peer_weights import randomize
 from portable_runtimes import PORTABLE
+from serving.traced import called_or_saved, save_signatures
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
@@ -57,13 +58,11 @@ def answerer():
     return task
 
 
-@pytest.fixture(scope="module")
-def saved_answerer(answerer, tmp_path_factory):
-    return export_saved_model(answerer, tmp_path_factory.mktemp("saved_models") / "answerer")
-
-
-def test_a_saved_model_finds_the_answers_of_predict(answerer, saved_answerer):
-    wanted = check_answers(answerer, saved_answerer)
+@called_or_saved
+def test_signatures_find_the_answers_of_predict(answerer, open_signatures, tmp_path):
+    signatures = open_signatures(answerer, tmp_path)
+    wanted = check_answers(answerer, signatures)
+    check_token_ids(answerer, signatures)
     assert 5 < sum(bool(answer.text) for answer in wanted) < 18
 
 
@@ -78,7 +77,7 @@ def test_other_tokenizers(kind, tmp_path):
         tokenizer = XLMRobertaTokenizer(make_xlm_roberta())
     backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": tokenizer.vocabulary_size()})
     answerer = make_answerer(backbone, tokenizer, None)
-    wanted = check_answers(answerer, export_saved_model(answerer, tmp_path / "answerer"))
+    wanted = check_answers(answerer, save_signatures(answerer, tmp_path))
     contexts = [*CONTEXTS, *BROKEN_UTF8]
     assert [c for c, answer in zip(contexts, wanted, strict=True) if not answer.text] == empty
 
@@ -98,12 +97,12 @@ def test_a_summary_that_is_last(tmp_path):
     answerer = make_answerer(backbone, PaddedLeft(VOCABULARY), 0.0)
     answers = answerer.predict((QUESTIONS[:12], CONTEXTS[:12]), verbose=0)
     answerer.no_answer_threshold = float(np.median([answer.null_odds for answer in answers]))
-    check_answers(answerer, export_saved_model(answerer, tmp_path / "answerer"))
+    check_answers(answerer, save_signatures(answerer, tmp_path))
 
 
-def check_answers(answerer, saved_answerer):
-    """The SavedModel answers as `predict` does."""
-    serve = tf.saved_model.load(str(saved_answerer)).signatures["serving_default"]
+def check_answers(answerer, signatures):
+    """The texts have the answers of `predict`."""
+    serve = signatures["serving_default"]
     contexts = [*(text.encode() for text in CONTEXTS), *BROKEN_UTF8]
     wanted = answerer.predict((QUESTIONS, contexts), verbose=0)
     inputs = {"question": tf.constant(QUESTIONS), "context": tf.constant(contexts)}
@@ -127,18 +126,18 @@ def check_answers(answerer, saved_answerer):
     return wanted
 
 
-def test_token_ids(answerer, saved_answerer):
+def check_token_ids(answerer, signatures):
     packed = answerer.preprocessor.pack(QUESTIONS[:4], CONTEXTS[:4])
-    serve = tf.saved_model.load(str(saved_answerer)).signatures["serve_ids"]
-    answer = serve(**{name: tf.constant(array) for name, array in packed.items()})
+    answer = signatures["serve_ids"](**{name: tf.constant(array) for name, array in packed.items()})
     outputs = answerer.predict(packed, verbose=0)
     np.testing.assert_allclose(answer["start_logits"], outputs[:, 0], atol=1e-5)
     np.testing.assert_allclose(answer["end_logits"], outputs[:, 1], atol=1e-5)
 
 
 @pytest.mark.long("serving")
-def test_every_signature_in_a_server(saved_answerer, native_server):
-    answered = native_server.answer_warmup(saved_answerer)
+def test_every_signature_in_a_server(answerer, native_server, tmp_path):
+    folder = export_saved_model(answerer, tmp_path / "answerer")
+    answered = native_server.answer_warmup(folder)
     assert {name for name, _, _ in answered} >= {"serving_default", "serve_ids", "serve_examples"}
 
 

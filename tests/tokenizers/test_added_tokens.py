@@ -91,20 +91,27 @@ def check_offsets(tokenizer, texts):
         assert graph == [ids, starts, ends, begins], text
 
 
+#: TensorFlow traces each case.
+SHORT = [
+    *((make_word_pieces, flags) for flags in ({}, FLAGS[3])),
+    *((make, FLAGS[3]) for make in (make_byte_pairs_with_spaces, make_sentence_pieces)),
+]
+
+
 @pytest.mark.parametrize(
-    "make",
-    [make_word_pieces, make_byte_pairs, make_byte_pairs_with_spaces, make_sentence_pieces],
-)
-@pytest.mark.parametrize(
-    "flags",
+    ("make", "flags"),
     [
         pytest.param(
+            make,
             flags,
-            id="-".join(flags) or "plain",
-            # TensorFlow traces each case.
-            marks=() if flags in ({}, FLAGS[3]) else pytest.mark.long("texts"),
+            id=f"{'-'.join(flags) or 'plain'}-{make.__name__}",
+            marks=() if (make, flags) in SHORT else pytest.mark.long("texts"),
         )
         for flags in FLAGS
+        for make in (
+            *(make_word_pieces, make_byte_pairs),
+            *(make_byte_pairs_with_spaces, make_sentence_pieces),
+        )
     ],
 )
 def test_both_engines_equal_transformers(tmp_path, make, flags):

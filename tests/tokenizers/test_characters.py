@@ -7,6 +7,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from serving.traced import called_or_saved
 
 from keras_bert_suite import (
     AdamW,
@@ -18,7 +19,6 @@ from keras_bert_suite import (
     TokenClassifier,
     WordPieceTokenizer,
     export_onnx,
-    export_saved_model,
     open_runtime,
 )
 
@@ -150,7 +150,6 @@ def test_copies(tmp_path):
         assert copy.digest == tokenizer.digest
 
 
-@pytest.mark.every_backend
 def test_texts_and_words(tmp_path):
     backbone = ElmoBackbone(None, **SIZES, characters=CHARACTERS)
     tagger = TokenClassifier(backbone, label_names=["O", "PER", "LOC"], preprocessor=make_packer())
@@ -179,19 +178,18 @@ def test_a_task_of_the_original_files():
 
 
 @pytest.mark.backend("tensorflow")
-def test_an_export_takes_strings(tmp_path):
+@called_or_saved
+def test_signatures_take_strings(open_signatures, tmp_path):
     tf = pytest.importorskip("tensorflow")
     backbone = ElmoBackbone(None, **SIZES, characters=CHARACTERS)
     classifier = TextClassifier(backbone, label_names=["no", "yes"], preprocessor=make_packer())
     classifier.input_names = ("text",)
     texts = ["a good film", "Dull !"]
-    folder = export_saved_model(classifier, tmp_path / "task")
-    serve = tf.saved_model.load(str(folder)).signatures["serving_default"]
-    got = serve(text=tf.constant(texts))["probabilities"]
+    signatures = open_signatures(classifier, tmp_path)
+    got = signatures["serving_default"](text=tf.constant(texts))["probabilities"]
     wanted = classifier.predict_probabilities(texts, verbose=0)
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5)
-    serve_ids = tf.saved_model.load(str(folder)).signatures["serve_ids"]
-    got = serve_ids(**make_packer().pack(texts))["probabilities"]
+    got = signatures["serve_ids"](**make_packer().pack(texts))["probabilities"]
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5)
 
 

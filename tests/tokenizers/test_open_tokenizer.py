@@ -89,11 +89,12 @@ def test_the_folders_of_google(tmp_path):
             {"add_prefix_space": True},
             {"add_prefix_space": False},
         ),
-        (
+        pytest.param(
             kbs.AlbertTokenizer,
             (make_albert(),),
             {"lowercase": False, "strip_accents": False},
             {"strip_accents": True},
+            marks=pytest.mark.long("texts"),  # It makes tables for seconds, as the next test does.
         ),
         (kbs.XLMRobertaTokenizer, (make_xlm_roberta(),), {}, {"added_tokens": []}),
     ],
