@@ -17,10 +17,17 @@ file. The sides:
   from `--masked_lm`; untrained: the same classifier before the training.
 
 An embedder has no head that guesses words, so PET begins with a second checkpoint. Train it from
-the first one on texts of the task, here reviews of films without labels:
+the first one on sentences like those of the task, here of film reviews without labels: the new
+head alone, then all weights.
 
-    keras-bert prepare --input 'reviews/*.txt' --vocab MINILM/vocab.txt --output shards
-    keras-bert pretrain --corpus shards --checkpoint MINILM --steps 1000 --output masked
+    model = kbs.MaskedLM.from_preset(MINILM, sequence_length=64, masking={"rate": 0.2})
+    model.backbone.trainable = False
+    model.compile(kbs.AdamW(kbs.LinearWarmupDecay(2e-3), bias_correction=True))
+    model.fit(sentences[:19_200], batch_size=64)
+    model.backbone.trainable = True
+    model.compile(kbs.AdamW(kbs.LinearWarmupDecay(2e-4), bias_correction=True))
+    model.fit(sentences[19_200:51_200], batch_size=32)
+    model.save_to_preset("masked")
 
 A new side is a function in `SIDES`. The time is processor time of the training.
 """
