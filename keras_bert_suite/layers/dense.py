@@ -1,5 +1,6 @@
 """A dense layer with as few passes over memory as the backend allows."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -53,6 +54,22 @@ class Dense(Adaptable, keras.layers.Dense):
         if low_rank is not None:
             return self._add(low_rank, inputs, training)
         return self._compute(inputs, training, self.activation)
+
+    def bind(self) -> Callable[..., Tensor] | None:
+        """`call` under PyTorch with the weights as they are now; None with an adapter or LoRA."""
+        if "adapters" in vars(self) or self.lora_enabled or type(self).call is not Dense.call:
+            return None
+        kernel, bias = read_weight(self._kernel), read_weight(self.bias)
+        gelu = GELU_APPROXIMATIONS.get(self.activation)
+        activation = (
+            None if gelu or self.activation is keras.activations.linear else self.activation
+        )
+
+        def compute(inputs: Tensor, training: bool | None = None) -> Tensor:
+            outputs = linear(inputs, kernel, bias, gelu=gelu)
+            return outputs if activation is None else activation(outputs)
+
+        return compute
 
     def quantized_call(self, inputs: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """As Keras' layer, with a `LowRank` of the adapter that acts."""

@@ -8,6 +8,7 @@ import keras
 from keras.src.backend.common.variables import AutocastScope, get_autocast_scope
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.layers.eager_pass import bound_calls
 
 
 def call_inner(layer: keras.layers.Layer, x: Tensor, **arguments: Any) -> Tensor:
@@ -28,7 +29,23 @@ def call_inner(layer: keras.layers.Layer, x: Tensor, **arguments: Any) -> Tensor
         x: its first input. A float array is of the dtype in which the layer around it computes.
         **arguments: others of its `call`. A layer that has `training` must get it.
     """
-    return choose_call(layer, x)(x, **arguments)
+    bound = bound_calls()
+    if bound is None:
+        return choose_call(layer, x)(x, **arguments)
+    key = id(layer), x.dtype
+    if key not in bound:
+        bound[key] = _bind(layer, x)
+    return bound[key](x, **arguments)
+
+
+def _bind(layer: Any, x: Tensor) -> Callable[..., Tensor]:
+    """The function by which each step of a pass computes a layer.
+
+    A layer may have `bind`, which returns a function that asks for nothing but its inputs, or None.
+    """
+    call = choose_call(layer, x)
+    bound = layer.bind() if call == layer.call and hasattr(layer, "bind") else None
+    return call if bound is None else bound
 
 
 def choose_call(layer: Any, *inputs: Any) -> Callable[..., Any]:
