@@ -12,7 +12,7 @@ from keras_bert_suite.layers.adapters.adaptable import Adaptable, find_acting
 from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
 from keras_bert_suite.layers.eager_pass import read_weight
 from keras_bert_suite.layers.inner_call import call_inner
-from keras_bert_suite.layers.torch_products import linear
+from keras_bert_suite.layers.torch_products import bind_linear, linear
 
 #: The kind of adapter that a dense layer takes.
 LOW_RANK = "low_rank"
@@ -61,13 +61,12 @@ class Dense(Adaptable, keras.layers.Dense):
             return None
         kernel, bias = read_weight(self._kernel), read_weight(self.bias)
         gelu = GELU_APPROXIMATIONS.get(self.activation)
-        activation = (
-            None if gelu or self.activation is keras.activations.linear else self.activation
-        )
+        product = bind_linear(kernel, bias, gelu)
+        is_complete = gelu is not None or self.activation is keras.activations.linear
 
         def compute(inputs: Tensor, training: bool | None = None) -> Tensor:
-            outputs = linear(inputs, kernel, bias, gelu=gelu)
-            return outputs if activation is None else activation(outputs)
+            outputs = product(inputs)
+            return outputs if is_complete else self.activation(outputs)
 
         return compute
 

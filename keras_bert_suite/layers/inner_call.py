@@ -63,14 +63,7 @@ def choose_call(layer: Any, *inputs: Any) -> Callable[..., Any]:
     for x in inputs:
         if x is not None and not _needs_no_cast(x, dtype):
             return layer
-    if (
-        not layer.built
-        or layer._forward_hooks
-        or layer._forward_pre_hooks
-        or layer._backward_hooks
-        or layer._backward_pre_hooks
-        or layer.activity_regularizer is not None
-    ):
+    if needs_whole_call(layer):
         return layer
     call = layer.call if policy.quantization_mode is None else layer.quantized_call
     scope = get_autocast_scope()
@@ -80,6 +73,18 @@ def choose_call(layer: Any, *inputs: Any) -> Callable[..., Any]:
     if rounded == (scope and scope.dtype):
         return call
     return functools.partial(_call_in_scope, call, rounded)
+
+
+def needs_whole_call(layer: Any) -> bool:
+    """Whether a layer is not built, has hooks of PyTorch, or a regularizer of outputs."""
+    return bool(
+        not layer.built
+        or layer._forward_hooks
+        or layer._forward_pre_hooks
+        or layer._backward_hooks
+        or layer._backward_pre_hooks
+        or layer.activity_regularizer is not None
+    )
 
 
 def _call_in_scope(call: Callable[..., Any], dtype: str | None, *args: Any, **kwargs: Any) -> Any:

@@ -137,9 +137,10 @@ class MaskedLMHead(VocabularyHead):
         x = sequence_output
         if mask_positions is not None:
             x = ops.take_along_axis(x, mask_positions[:, :, None], axis=1)
-        x = call_inner(self.transform, x)
         if self.shared_transform is None:
-            x = call_inner(self.layer_norm, x)
+            x = call_inner(self.layer_norm, call_inner(self.transform, x))
+        else:
+            x = self.shared_transform(x)
         return self.score_vocabulary(x)
 
     def get_config(self) -> Config:
