@@ -1,5 +1,6 @@
 """A dense layer with as few passes over memory as the backend allows."""
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -11,7 +12,7 @@ from keras_bert_suite.layers.adapters.adaptable import Adaptable, find_acting
 from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
 from keras_bert_suite.layers.eager_pass import read_weight
 from keras_bert_suite.layers.inner_call import call_inner
-from keras_bert_suite.layers.torch_products import linear
+from keras_bert_suite.layers.torch_products import bind_linear, linear
 
 #: The kind of adapter that a dense layer takes.
 LOW_RANK = "low_rank"
@@ -53,6 +54,21 @@ class Dense(Adaptable, keras.layers.Dense):
         if low_rank is not None:
             return self._add(low_rank, inputs, training)
         return self._compute(inputs, training, self.activation)
+
+    def bind(self) -> Callable[..., Tensor] | None:
+        """`call` under PyTorch with the weights as they are now; None with an adapter or LoRA."""
+        if "adapters" in vars(self) or self.lora_enabled or type(self).call is not Dense.call:
+            return None
+        kernel, bias = read_weight(self._kernel), read_weight(self.bias)
+        gelu = GELU_APPROXIMATIONS.get(self.activation)
+        product = bind_linear(kernel, bias, gelu)
+        is_complete = gelu is not None or self.activation is keras.activations.linear
+
+        def compute(inputs: Tensor, training: bool | None = None) -> Tensor:
+            outputs = product(inputs)
+            return outputs if is_complete else self.activation(outputs)
+
+        return compute
 
     def quantized_call(self, inputs: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """As Keras' layer, with a `LowRank` of the adapter that acts."""

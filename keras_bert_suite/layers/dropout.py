@@ -1,6 +1,7 @@
 """Dropout with cheap random numbers, where the generator of the backend is slow."""
 
 import math
+from collections.abc import Callable
 
 import keras
 
@@ -36,6 +37,10 @@ class Dropout(keras.layers.Dropout):
             if backend == "torch" and self.seed is None and inputs.device.type == "cpu":
                 return _torch_dropout(inputs, self.rate)
         return super().call(inputs, training=training)
+
+    def bind(self) -> Callable[..., Tensor]:
+        """`call` outside of training."""
+        return lambda inputs, training=None: inputs
 
 
 def _jax_dropout(x: Tensor, rate: float, seed: Tensor) -> Tensor:

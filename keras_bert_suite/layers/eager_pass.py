@@ -12,8 +12,9 @@ from keras.src.backend.common.variables import get_autocast_scope
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.rounded_weights import round_weights
 
-#: Within `eager_pass`: `rounded`, (id of a variable, dtype) -> tensor, and `kept`, (function, id of
-#: a tensor) -> (the tensor, the result).
+#: Within `eager_pass`: `rounded`, (id of a variable, dtype) -> tensor; `kept`, (function, id of a
+#: tensor) -> (the tensor, the result); with steps also `packed`, (function, id of a layer) -> the
+#: result, and `bound`, see `bound_calls`. Without them these are None.
 _pass = threading.local()
 
 #: Results that `once` keeps. All masks of a model together are fewer.
@@ -21,14 +22,17 @@ _MOST_KEPT = 16
 
 
 @contextlib.contextmanager
-def eager_pass(model: keras.Model, training: bool | None) -> Iterator[None]:
-    """Within it, `read_weight` asks less, and `once` keeps what it computes.
+def eager_pass(
+    model: keras.Model, training: bool | None, has_steps: bool = False
+) -> Iterator[None]:
+    """Within it, `read_weight` asks less, and `once` and `pack` keep what they compute.
 
     Args:
         model: a task, or a backbone, that computes within the context. A model within it adds
             nothing. Under other backends, and in a compiled step, nothing is changed. The weights
             of a mixed policy are rounded together; see `round_weights`.
         training: whether gradients will be taken.
+        has_steps: whether the layers compute many times, as for the tokens of a text.
     """
     if hasattr(_pass, "kept") or not _is_eager_torch():
         yield
@@ -37,10 +41,12 @@ def eager_pass(model: keras.Model, training: bool | None) -> Iterator[None]:
     is_mixed = policy.compute_dtype != policy.variable_dtype
     _pass.rounded = round_weights(model, training) if is_mixed else {}
     _pass.kept = {}
+    _pass.packed = {} if has_steps else None
+    _pass.bound = {} if has_steps and not _has_mixed_layers(model) else None
     try:
         yield
     finally:
-        del _pass.rounded, _pass.kept
+        del _pass.rounded, _pass.kept, _pass.packed, _pass.bound
 
 
 def _is_eager_torch() -> bool:
@@ -49,6 +55,20 @@ def _is_eager_torch() -> bool:
     import torch
 
     return not torch.compiler.is_compiling()
+
+
+def _has_mixed_layers(model: keras.Model) -> bool:
+    layers = model._flatten_layers()
+    return any(layer.compute_dtype != layer.variable_dtype for layer in layers)
+
+
+def bound_calls() -> dict[Any, Callable[..., Tensor]] | None:
+    """(id of a layer, dtype of its input) -> the function by which `call_inner` computes the layer.
+
+    None in a pass without steps, and where layers round their weights: one layer may then compute
+    in more than one way.
+    """
+    return getattr(_pass, "bound", None)
 
 
 def read_weight(weight: Any, dtype: str | None = None) -> Tensor | None:
@@ -84,6 +104,21 @@ def once(function: Callable[[Tensor], Tensor], tensor: Tensor) -> Tensor:
             kept.clear()
         kept[key] = tensor, function(tensor)  # The tensor is kept, so that its id stays its own.
     return kept[key][1]
+
+
+def pack(function: Callable[[Any], Any], layer: keras.layers.Layer) -> Any:
+    """`function(layer)`, computed once in a pass with steps; None in another pass.
+
+    For a form of the weights of a layer that makes each step faster, and takes as long as some
+    steps. The function is one of a module.
+    """
+    packed = getattr(_pass, "packed", None)
+    if packed is None:
+        return None
+    key = function, id(layer)
+    if key not in packed:
+        packed[key] = function(layer)
+    return packed[key]
 
 
 def tensor_functions() -> Any:

@@ -8,6 +8,7 @@ import keras
 from keras.src.backend.common.variables import AutocastScope, get_autocast_scope
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.layers.eager_pass import bound_calls
 
 
 def call_inner(layer: keras.layers.Layer, x: Tensor, **arguments: Any) -> Tensor:
@@ -28,7 +29,23 @@ def call_inner(layer: keras.layers.Layer, x: Tensor, **arguments: Any) -> Tensor
         x: its first input. A float array is of the dtype in which the layer around it computes.
         **arguments: others of its `call`. A layer that has `training` must get it.
     """
-    return choose_call(layer, x)(x, **arguments)
+    bound = bound_calls()
+    if bound is None:
+        return choose_call(layer, x)(x, **arguments)
+    key = id(layer), x.dtype
+    if key not in bound:
+        bound[key] = _bind(layer, x)
+    return bound[key](x, **arguments)
+
+
+def _bind(layer: Any, x: Tensor) -> Callable[..., Tensor]:
+    """The function by which each step of a pass computes a layer.
+
+    A layer may have `bind`, which returns a function that asks for nothing but its inputs, or None.
+    """
+    call = choose_call(layer, x)
+    bound = layer.bind() if call == layer.call and hasattr(layer, "bind") else None
+    return call if bound is None else bound
 
 
 def choose_call(layer: Any, *inputs: Any) -> Callable[..., Any]:
@@ -46,14 +63,7 @@ def choose_call(layer: Any, *inputs: Any) -> Callable[..., Any]:
     for x in inputs:
         if x is not None and not _needs_no_cast(x, dtype):
             return layer
-    if (
-        not layer.built
-        or layer._forward_hooks
-        or layer._forward_pre_hooks
-        or layer._backward_hooks
-        or layer._backward_pre_hooks
-        or layer.activity_regularizer is not None
-    ):
+    if needs_whole_call(layer):
         return layer
     call = layer.call if policy.quantization_mode is None else layer.quantized_call
     scope = get_autocast_scope()
@@ -63,6 +73,18 @@ def choose_call(layer: Any, *inputs: Any) -> Callable[..., Any]:
     if rounded == (scope and scope.dtype):
         return call
     return functools.partial(_call_in_scope, call, rounded)
+
+
+def needs_whole_call(layer: Any) -> bool:
+    """Whether a layer is not built, has hooks of PyTorch, or a regularizer of outputs."""
+    return bool(
+        not layer.built
+        or layer._forward_hooks
+        or layer._forward_pre_hooks
+        or layer._backward_hooks
+        or layer._backward_pre_hooks
+        or layer.activity_regularizer is not None
+    )
 
 
 def _call_in_scope(call: Callable[..., Any], dtype: str | None, *args: Any, **kwargs: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
@@ -77,6 +77,18 @@ class LayerNormalization(keras.layers.LayerNormalization):
         if inputs.dtype.itemsize > 4:
             return super().call(inputs)
         return self._call_torch(inputs) if backend == "torch" else self._compute(inputs)
+
+    def bind(self) -> Callable[[Tensor], Tensor] | None:
+        """`call` under PyTorch on a CPU in float32, with the weights as they are now; else None."""
+        import torch
+
+        gamma, beta = read_weight(self.gamma), read_weight(self.beta)
+        weights = [weight for weight in (gamma, beta) if weight is not None]
+        is_plain = type(self).call is LayerNormalization.call and self.compute_dtype == "float32"
+        if not is_plain or any(weight.device.type != "cpu" for weight in weights):
+            return None
+        normalize, epsilon = torch.nn.functional.layer_norm, self.epsilon
+        return lambda inputs: normalize(inputs, inputs.shape[-1:], gamma, beta, epsilon)
 
     def _call_torch(self, inputs: Tensor) -> Tensor:
         """By its kernel alone, which sums in float32. Keras asks seven times for a dtype."""

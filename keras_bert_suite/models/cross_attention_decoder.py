@@ -9,6 +9,7 @@ from keras import ops
 from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.attention.attention_patterns import mask_by_ranks, rank_by_place
 from keras_bert_suite.layers.attention.cached_attention import Source
+from keras_bert_suite.layers.inner_call import call_inner
 from keras_bert_suite.models.decoder import Decoder, DecoderState, extend_cache, make_cache
 from keras_bert_suite.models.encoder import take_states
 
@@ -159,7 +160,7 @@ class CrossAttentionDecoder(Decoder):
         """Args, Returns: as for `Decoder.step`."""
         decoder, num_read = self.backbone.decoder, state.num_read
         positions = ops.reshape(num_read, (1, 1))
-        hidden = decoder.embeddings(token_ids[:, None], positions=positions)
+        hidden = call_inner(decoder.embeddings, token_ids[:, None], positions=positions)
         seen = ops.arange(state.cache[0][0].shape[2])[None] <= num_read
         cache = []
         for block, source, before in zip(decoder.blocks, state.source, state.cache, strict=True):
@@ -170,7 +171,7 @@ class CrossAttentionDecoder(Decoder):
             attended = attention.merge(attention.attend(query, keys, values, seen))
             cross = partial(_attend_to_sources, block.cross_attention, source)
             hidden = block.finish(hidden, attended, cross)
-        logits = self.head(decoder.finish(hidden))
+        logits = call_inner(self.head, decoder.finish(hidden))
         return logits[:, 0], DecoderState(state.source, cache, num_read + 1)
 
 

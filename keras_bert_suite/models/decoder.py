@@ -81,7 +81,7 @@ class Decoder(ABC):
 
         Args:
             token_ids: int32 (B N,), the tokens of the N targets of a source one after the other.
-            state: `DecoderState` of these targets.
+            state: `DecoderState` of these targets. Its cache may be written over.
 
         Returns:
             tuple (float (B N, V), logits; the new state).
@@ -95,18 +95,27 @@ def make_cache(blocks: list[Any], num_rows: Any, length: int) -> list[tuple[Tens
         attention = block.self_attention
         width = attention.query.units // attention.num_heads
         shape = (num_rows, attention.num_heads, length, width)
-        cache.append((ops.zeros(shape, dtype=attention.compute_dtype),) * 2)
+        keys, values = (ops.zeros(shape, dtype=attention.compute_dtype) for _ in range(2))
+        cache.append((keys, values))
     return cache
 
 
 def extend_cache(
     cache: tuple[Tensor, Tensor], key: Tensor, value: Tensor, num_read: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Writes the key and the value (B, heads, 1, D) of a token after the `num_read` tokens."""
+    """Writes the key and the value (B, heads, 1, D) of a token after the `num_read` tokens.
+
+    Under PyTorch, without gradients, they are written into the cache itself.
+    """
     keys, values = cache
     if keras.config.backend() == "torch":
         # Keras' `slice_update` makes an index of each number that it writes.
+        import torch
+
         place = num_read.reshape(1).long()
-        return keys.index_copy(2, place, key), values.index_copy(2, place, value)
+        # The beams of one source may be views of one row.
+        if torch.is_grad_enabled() or not keys.is_contiguous():
+            return keys.index_copy(2, place, key), values.index_copy(2, place, value)
+        return keys.index_copy_(2, place, key), values.index_copy_(2, place, value)
     start = (0, 0, num_read, 0)
     return ops.slice_update(keys, start, key), ops.slice_update(values, start, value)

@@ -9,6 +9,7 @@ from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import add_article, with_article
 from keras_bert_suite.layers import SelfAttention, TransformerBlock
 from keras_bert_suite.layers.attention.cached_attention import Source, attend_to_source_and_targets
+from keras_bert_suite.layers.inner_call import call_inner
 from keras_bert_suite.models.decoder import Decoder, DecoderState, extend_cache, make_cache
 from keras_bert_suite.models.frame_inputs import CONDITION
 
@@ -74,7 +75,10 @@ class UnilmDecoder(Decoder):
         segment_ids = self.find_segments(token_ids, num_read)
         rows = positions + self.encoder.position_offset  # Of the table of positions.
         condition = {"condition": repeat_rows(given[0], of_sources)} if given else {}
-        hidden = self.encoder.embeddings(token_ids, segment_ids, rows, **condition)
+        embeddings = self.encoder.embeddings
+        hidden = call_inner(
+            embeddings, token_ids, segment_ids=segment_ids, positions=rows, **condition
+        )
         seen = ops.arange(state.cache[0][0].shape[2]) <= num_read
         cache = []
         for block, source, before in zip(
@@ -88,7 +92,7 @@ class UnilmDecoder(Decoder):
             cache.append((keys, values))
             context = attend_to_source_and_targets(query, source, keys, values, seen)
             hidden = block.finish(hidden, attention.merge(context), **condition)
-        logits = self.head(hidden, ops.zeros_like(token_ids))
+        logits = call_inner(self.head, hidden)
         return logits[:, 0], DecoderState(state.source, cache, num_read + 1)
 
     def show_source(self, padding_mask: Tensor) -> Tensor:

@@ -108,6 +108,21 @@ def test_greedy_targets_equal_those_of_whole_passes():
     assert writer.predict([]) == []
 
 
+@pytest.mark.parametrize("has_lora", [False, True])
+def test_weights_of_one_call_are_not_kept_for_the_next(has_lora):
+    """PyTorch joins, packs and binds weights for a call. LoRA is more than a kernel."""
+    writer = make_writer(max_target_length=4)
+    if has_lora:
+        writer.backbone.enable_lora(2)
+    written = []
+    for seed in (1, 2):
+        randomize(writer.backbone, seed=seed)
+        expected = [write_greedily(writer, source, 4) for source in SOURCES]
+        written.append([detokenize(writer.preprocessor.tokenizer, ids) for ids in expected])
+        assert writer.predict(SOURCES) == written[-1]
+    assert written[0] != written[1]
+
+
 def test_rows_of_the_embeddings_without_a_token_are_not_written():
     """Each of them would be the best or the worst guess."""
     padded = 64

@@ -12,6 +12,7 @@ from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import with_article
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.heads.targets.beam_search import BeamSearch
+from keras_bert_suite.heads.targets.choice_search import ChoiceSearch, choose_most_probable
 from keras_bert_suite.heads.targets.sampling import check_no_draws, draw_next
 from keras_bert_suite.heads.targets.writing_rules import NO_RULES, WritingRules, score_only
 from keras_bert_suite.layers.eager_pass import eager_pass
@@ -106,7 +107,7 @@ def write_ids(task, packed, max_target_length, rules=NO_RULES, draws=None):
         inputs["draws"] = draws
     inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
     write = task.make_generate_function()
-    with lock_weights(task), eager_pass(task, training=False):
+    with lock_weights(task), eager_pass(task, training=False, has_steps=True):
         written = write(inputs, stop_token_ids=(tokenizer.end_token_id, rules))
     return ops.convert_to_numpy(written)
 
@@ -130,13 +131,15 @@ def write_targets(
     is_first = ops.arange(1 + length) == 0
     tokenizer = task.preprocessor.tokenizer
     pad_token_id, num_tokens = tokenizer.pad_token_id, tokenizer.vocabulary_size()
-    sampler = task.sampler if draws is None else keras_hub.samplers.GreedySampler()
+    sampler = _choose_search(task.sampler, draws, pad_token_id)
     if rules.length_penalty is not None:
         sampler = sampler.with_length_penalty(rules.length_penalty)
 
+    source_states = _keep_row_major(state.source)
+
     def score_next(targets, cache, index):
         newest = ops.take(targets, index - 1, axis=1)
-        before = state._replace(cache=cache, num_read=index - 1)
+        before = state._replace(source=source_states, cache=cache, num_read=index - 1)
         logits, after = task.decoder.step(newest, before)
         if logits.shape[-1] > num_tokens:  # Some embeddings have more rows than there are tokens.
             is_token = ops.arange(logits.shape[-1]) < num_tokens
@@ -145,10 +148,9 @@ def write_targets(
         if isinstance(sampler, BeamSearch):  # The rules take no probability to other tokens.
             scores = ops.log_softmax(scores, axis=-1)
         scores = rules.apply(scores, targets, index, stop_token_id)
-        has_ended = ops.any((targets == stop_token_id) & ~is_first, axis=1)
-        scores = force_padding(scores, has_ended, pad_token_id)
-        if draws is not None:
-            scores = ops.one_hot(draw_next(scores, draws, index - 1), scores.shape[-1])
+        if not isinstance(sampler, ChoiceSearch):
+            has_ended = ops.any((targets == stop_token_id) & ~is_first, axis=1)
+            scores = force_padding(scores, has_ended, pad_token_id)
         return scores, None, after.cache
 
     return sampler(
@@ -160,6 +162,38 @@ def write_targets(
         stop_token_ids=(stop_token_id,),
         model=task,
     )
+
+
+def _choose_search(
+    sampler: Any, draws: dict[str, Tensor] | None, pad_token_id: int
+) -> keras_hub.samplers.Sampler:
+    """A `ChoiceSearch` that draws, or that does as a greedy sampler; else the sampler itself."""
+    if draws is not None:
+        return ChoiceSearch(lambda scores, index: draw_next(scores, draws, index - 1), pad_token_id)
+    if type(sampler) is keras_hub.samplers.GreedySampler:
+        return ChoiceSearch(choose_most_probable, pad_token_id)
+    return sampler
+
+
+def _keep_row_major(tensors: Any) -> Any:
+    """A structure of tensors that a loop reads, in the order of their axes in memory.
+
+    The keys and values of sources come from products whose axes were swapped since then. PyTorch
+    multiplies such views four times slower for a single query. XLA hands them to a loop as they
+    were computed, and on a CPU each step of the loop would copy them into the order that its
+    products need. A flat tensor has one order, and the barrier keeps it flat.
+    """
+    backend = keras.config.backend()
+    if backend == "torch":
+        return keras.tree.map_structure(lambda x: x.contiguous(), tensors)
+    if backend != "jax":
+        return tensors
+    import jax
+
+    shapes = [x.shape for x in keras.tree.flatten(tensors)]
+    flat = jax.lax.optimization_barrier([x.reshape(-1) for x in keras.tree.flatten(tensors)])
+    shaped = [x.reshape(shape) for x, shape in zip(flat, shapes, strict=True)]
+    return keras.tree.pack_sequence_as(tensors, shaped)
 
 
 def force_padding(scores: Tensor, has_ended: Tensor, pad_token_id: int) -> Tensor:

@@ -18,9 +18,10 @@ from keras_bert_suite.layers.attention.bucketed_layout import BucketedLayout
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import Dense, make_dense
 from keras_bert_suite.layers.dropout import Dropout
-from keras_bert_suite.layers.eager_pass import once
+from keras_bert_suite.layers.eager_pass import bound_calls, once, pack, read_weight
 from keras_bert_suite.layers.gates import apply_gate
-from keras_bert_suite.layers.inner_call import call_inner
+from keras_bert_suite.layers.inner_call import call_inner, needs_whole_call
+from keras_bert_suite.layers.torch_products import linear
 
 #: The kind of adapter that this attention takes.
 PREFIX = "prefix"
@@ -200,6 +201,10 @@ class SelfAttention(Adaptable, ShapeKeepingLayer):
         Returns:
             float (B, heads, L, D), and two of float (B, heads, S, D).
         """
+        joined = pack(_join_projections, self) if source is None else None
+        if joined is not None:
+            queries, keys, values = linear(hidden, *joined).chunk(3, dim=-1)
+            return self._split_heads(queries), self._split_heads(keys), self._split_heads(values)
         keys, values = self.project_source(hidden if source is None else source)
         return self.project_queries(hidden), keys, values
 
@@ -322,6 +327,27 @@ class SelfAttention(Adaptable, ShapeKeepingLayer):
         head_dim = x.shape[-1] // self.num_heads
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
         return ops.swapaxes(x, 1, 2)
+
+
+def _join_projections(attention: SelfAttention) -> tuple[Tensor, Tensor | None] | None:
+    """The kernels (H, 3 heads D) and biases of queries, keys and values, for one product.
+
+    None where a projection is more than its product, or rounds its weights.
+    """
+    layers = (attention.query, attention.key, attention.value)
+    if bound_calls() is None or any(
+        needs_whole_call(layer)
+        or layer.quantization_mode is not None
+        or layer.compute_dtype != attention.compute_dtype
+        or layer.bind() is None
+        for layer in layers
+    ):
+        return None
+    import torch
+
+    kernel = torch.cat([read_weight(layer.kernel) for layer in layers], dim=1)
+    biases = [read_weight(layer.bias) for layer in layers]
+    return kernel, None if biases[0] is None else torch.cat(biases)
 
 
 def expand_attention_mask(mask: Tensor | None) -> Tensor | None:

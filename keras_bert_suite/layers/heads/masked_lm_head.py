@@ -10,8 +10,10 @@ from keras import ops
 from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.dense import make_dense
+from keras_bert_suite.layers.eager_pass import pack, read_weight
+from keras_bert_suite.layers.inner_call import call_inner
 from keras_bert_suite.layers.norms import make_norm
-from keras_bert_suite.layers.torch_products import linear
+from keras_bert_suite.layers.torch_products import linear, multiply_packed, pack_table
 
 
 class VocabularyHead(ConfiguredLayer):
@@ -49,9 +51,13 @@ class VocabularyHead(ConfiguredLayer):
             and embedding.quantization_mode is None
         )
         if keras.config.backend() == "torch" and is_plain:
-            weights = (rows, embedding.embeddings, self.bias)
-            rows, table, bias = (ops.cast(x, self.compute_dtype) for x in weights)
-            logits = linear(rows, table.T, bias)
+            packed = pack(_pack_embedding, self)
+            if packed is not None:
+                logits = multiply_packed(rows, packed, read_weight(self.bias))
+            else:
+                weights = (rows, embedding.embeddings, self.bias)
+                rows, table, bias = (ops.cast(x, self.compute_dtype) for x in weights)
+                logits = linear(rows, table.T, bias)
         else:
             logits = embedding(rows, reverse=True)
             logits = _add_bias(logits, ops.cast(self.bias, logits.dtype))
@@ -131,14 +137,22 @@ class MaskedLMHead(VocabularyHead):
         x = sequence_output
         if mask_positions is not None:
             x = ops.take_along_axis(x, mask_positions[:, :, None], axis=1)
-        x = self.transform(x)
         if self.shared_transform is None:
-            x = self.layer_norm(x)
+            x = call_inner(self.layer_norm, call_inner(self.transform, x))
+        else:
+            x = self.shared_transform(x)
         return self.score_vocabulary(x)
 
     def get_config(self) -> Config:
         shared = self.shared_transform
         return {**super().get_config(), "transform": shared and keras.layers.serialize(shared)}
+
+
+def _pack_embedding(head: VocabularyHead) -> Tensor | None:
+    """The table (V, E) of a head that computes in the dtype of its weights, see `pack_table`."""
+    if head.compute_dtype != head.variable_dtype:
+        return None
+    return pack_table(read_weight(head.token_embedding.embeddings))
 
 
 def _add_bias(x: Tensor, bias: Tensor) -> Tensor:
