@@ -94,16 +94,19 @@ def order_no_leaves():
 
 
 def draw_normals_once():
-    """Under PyTorch, Keras draws four normal numbers for one that is truncated, for every weight.
+    """Under PyTorch, Keras draws four normal numbers for one that is truncated.
 
-    One uniform number, and the inverse of the distribution, are as good.
+    For weights of published sizes, one uniform number and the inverse of the distribution are as
+    good.
     """
     if keras.config.backend() == "torch":
         from keras.src.backend.torch import random
 
-        within_two = math.erf(math.sqrt(2))
+        draw_four, within_two = random.truncated_normal, math.erf(math.sqrt(2))
 
         def truncated_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
+            if math.prod(shape) < 100_000:
+                return draw_four(shape, mean, stddev, dtype, seed)
             drawn = random.uniform(tuple(shape), -within_two, within_two, dtype, seed)
             return drawn.erfinv_().mul_(stddev * math.sqrt(2)).add_(mean)
 

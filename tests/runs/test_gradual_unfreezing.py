@@ -71,14 +71,14 @@ def test_a_compiled_step_trains_the_layers_of_its_epoch():
     assert changes.changed == [HEAD, {*HEAD, *LAYERS[:1], "embeddings"}]
 
 
-def test_a_later_fit_goes_on():
+def test_a_later_fit_goes_on(tmp_path):
     """By the number of the epoch, as an uninterrupted one; also from a file."""
     wanted, arguments = build()
     wanted.fit(**arguments, epochs=3, callbacks=[GradualUnfreezing()])
     found, _ = build()
     found.fit(**arguments, epochs=1, callbacks=[GradualUnfreezing()])
-    found.save("found.keras")
-    for task in (found, keras.saving.load_model("found.keras")):
+    found.save(tmp_path / "found.keras")
+    for task in (found, keras.saving.load_model(tmp_path / "found.keras")):
         task.fit(**arguments, initial_epoch=1, epochs=3, callbacks=[GradualUnfreezing()])
         for weight, other in zip(task.weights, wanted.weights, strict=True):
             np.testing.assert_allclose(to_numpy(weight), to_numpy(other), rtol=0, atol=1e-6)
