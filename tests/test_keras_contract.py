@@ -153,6 +153,7 @@ TORCH = {
     "_foreach_copy_": ("torch", "The sum of gradients over processes."),
     "_get_default_store": ("torch.distributed.distributed_c10d", "A lost process is not named."),
     "_linear_pointwise": ("torch.ops.mkldnn", "Products on processors of AMD are slow again."),
+    "_reorder_linear_weight": ("torch.ops.mkldnn", "The scores of the next token are slow again."),
 }
 
 #: Functions and enums of JAX's private module `cudnn.fused_attention_stablehlo`, which

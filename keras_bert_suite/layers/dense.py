@@ -62,13 +62,10 @@ class Dense(Adaptable, keras.layers.Dense):
         kernel, bias = read_weight(self._kernel), read_weight(self.bias)
         gelu = GELU_APPROXIMATIONS.get(self.activation)
         product = bind_linear(kernel, bias, gelu)
-        is_complete = gelu is not None or self.activation is keras.activations.linear
-
-        def compute(inputs: Tensor, training: bool | None = None) -> Tensor:
-            outputs = product(inputs)
-            return outputs if is_complete else self.activation(outputs)
-
-        return compute
+        activation = keras.activations.linear if gelu else self.activation
+        if activation is keras.activations.linear:
+            return lambda inputs, training=None: product(inputs)
+        return lambda inputs, training=None: activation(product(inputs))
 
     def quantized_call(self, inputs: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """As Keras' layer, with a `LowRank` of the adapter that acts."""
