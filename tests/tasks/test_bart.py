@@ -179,11 +179,16 @@ def test_a_file_goes_back_to_transformers(saved, tmp_path):
     assert tokenizer("the film").input_ids == [START, *make_packer().tokenizer("the film"), END]
 
 
+def read_weights(writer):
+    """All weights but the pooler's, which a file has none of."""
+    return [to_numpy(w) for w in writer.weights if w.path not in writer.unused_paths]
+
+
 def test_names_of_other_files(saved, tmp_path):
     """An older file holds the table of tokens four times, and a BartModel has no prefix."""
     from safetensors.numpy import load_file, save_file
 
-    expected = [to_numpy(w) for w in Seq2Seq.from_preset(saved[0]).weights]
+    expected = read_weights(Seq2Seq.from_preset(saved[0]))
     tensors = load_file(saved[0] / "model.safetensors")
     table = tensors["model.shared.weight"]
     copies = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight")
@@ -191,8 +196,8 @@ def test_names_of_other_files(saved, tmp_path):
     for file in saved[0].iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     save_file({**tensors, **dict.fromkeys((*copies, "lm_head.weight"), table)}, path)
-    for got, wanted in zip(Seq2Seq.from_preset(tmp_path).weights, expected, strict=True):
-        np.testing.assert_array_equal(to_numpy(got), wanted)
+    for got, wanted in zip(read_weights(Seq2Seq.from_preset(tmp_path)), expected, strict=True):
+        np.testing.assert_array_equal(got, wanted)
     wrong = table + 1.0
     save_file({**tensors, copies[1]: wrong}, path)
     with pytest.raises(ValueError, match=r"decoder.embed_tokens.weight: differs from model.shared"):
@@ -266,8 +271,8 @@ def test_presets_of_other_tasks(tmp_path):
     for name in ("backbone", "hf"):
         opened = Seq2Seq.from_preset(tmp_path / name, preprocessor=writer.preprocessor)
         assert isinstance(opened.backbone, BartBackbone)
-        for got, wanted in zip(opened.weights, writer.weights, strict=True):
-            np.testing.assert_array_equal(to_numpy(got), to_numpy(wanted), err_msg=wanted.path)
+        for got, wanted in zip(read_weights(opened), read_weights(writer), strict=True):
+            np.testing.assert_array_equal(got, wanted, err_msg=name)
     guesser = MaskedLM(writer.backbone, preprocessor=writer.preprocessor)
     guesser.masked_lm.set_weights([to_numpy(w) + 1.0 for w in guesser.masked_lm.weights])
     guesser.save_to_preset(tmp_path / "guesser")
