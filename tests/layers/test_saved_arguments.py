@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from keras import ops
 from peer_weights import name_initializers, randomize, to_numpy
+from tables import short_for
 
 import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
@@ -593,19 +594,13 @@ def list_own_arguments(cls):
     return inspect.signature(own).parameters if own else ()
 
 
-ONCE = list_arguments_once()
 every_argument = pytest.mark.parametrize(
     ("cls", "name"),
-    [
-        pytest.param(
-            cls,
-            name,
-            id=f"{cls.__name__}-{name}",
-            marks=() if (cls, name) in ONCE else pytest.mark.long("combinations"),
-        )
-        for cls, case in CASES.items()
-        for name in case.changed
-    ],
+    short_for(
+        ((cls, name) for cls, case in CASES.items() for name in case.changed),
+        *list_arguments_once(),
+        part="combinations",
+    ),
 )
 
 

@@ -23,6 +23,7 @@ from small_sentence_pieces import (
     make_xlnet,
 )
 from small_texts import VOCABULARY, make_reviews
+from tables import short_for
 
 from keras_bert_suite import (
     AlbertTokenizer,
@@ -273,15 +274,7 @@ SLOW = [
 ]
 every_argument = pytest.mark.parametrize(
     ("cls", "name"),
-    [
-        pytest.param(
-            cls,
-            name,
-            id=f"{cls.__name__}-{name}",
-            marks=pytest.mark.long("combinations") if (cls, name) in SLOW else (),
-        )
-        for cls, name in CASES
-    ],
+    short_for(CASES, *(row for row in CASES if row not in SLOW), part="combinations"),
 )
 
 

@@ -128,6 +128,7 @@ def write_targets(
     """
     length = targets.shape[1] - 1
     state = task.decoder.start(source, length)
+    state = state._replace(source=_keep_row_major(state.source))
     is_first = ops.arange(1 + length) == 0
     tokenizer = task.preprocessor.tokenizer
     pad_token_id, num_tokens = tokenizer.pad_token_id, tokenizer.vocabulary_size()
@@ -135,11 +136,9 @@ def write_targets(
     if rules.length_penalty is not None:
         sampler = sampler.with_length_penalty(rules.length_penalty)
 
-    source_states = _keep_row_major(state.source)
-
     def score_next(targets, cache, index):
         newest = ops.take(targets, index - 1, axis=1)
-        before = state._replace(source=source_states, cache=cache, num_read=index - 1)
+        before = state._replace(cache=cache, num_read=index - 1)
         logits, after = task.decoder.step(newest, before)
         if logits.shape[-1] > num_tokens:  # Some embeddings have more rows than there are tokens.
             is_token = ops.arange(logits.shape[-1]) < num_tokens
@@ -190,9 +189,9 @@ def _keep_row_major(tensors: Any) -> Any:
         return tensors
     import jax
 
-    shapes = [x.shape for x in keras.tree.flatten(tensors)]
-    flat = jax.lax.optimization_barrier([x.reshape(-1) for x in keras.tree.flatten(tensors)])
-    shaped = [x.reshape(shape) for x, shape in zip(flat, shapes, strict=True)]
+    parts = keras.tree.flatten(tensors)
+    flat = jax.lax.optimization_barrier([x.reshape(-1) for x in parts])
+    shaped = [x.reshape(part.shape) for x, part in zip(flat, parts, strict=True)]
     return keras.tree.pack_sequence_as(tensors, shaped)
 
 
