@@ -8,6 +8,9 @@ import keras
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.replicas import count_replicas, find_replica
 
+#: So many elements PyTorch's own operation drops faster than the ten of `_torch_dropout`.
+_FEW_ELEMENTS = 2048
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class Dropout(keras.layers.Dropout):
@@ -39,8 +42,8 @@ class Dropout(keras.layers.Dropout):
         return super().call(inputs, training=training)
 
     def bind(self) -> Callable[..., Tensor]:
-        """`call` outside of training."""
-        return lambda inputs, training=None: inputs
+        """`call`, by which nothing is asked outside of training."""
+        return lambda inputs, training=None: self.call(inputs, True) if training else inputs
 
 
 def _jax_dropout(x: Tensor, rate: float, seed: Tensor) -> Tensor:
@@ -60,6 +63,8 @@ def _torch_dropout(x: Tensor, rate: float) -> Tensor:
     """Draws 16 random bits for each element from PyTorch's generator, four elements at once."""
     import torch
 
+    if x.numel() < _FEW_ELEMENTS:
+        return torch.nn.functional.dropout(x, rate)
     num_draws = math.ceil(x.numel() / 4)
     draws = torch.empty(num_draws, dtype=torch.int64).random_(-(2**63), None)
     bits = draws.view(torch.int16)[: x.numel()].view(x.shape)

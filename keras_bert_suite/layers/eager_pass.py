@@ -2,51 +2,92 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import keras
+import numpy as np
 from keras.src.backend.common.stateless_scope import in_stateless_scope
 from keras.src.backend.common.variables import get_autocast_scope
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.rounded_weights import round_weights
 
-#: Within `eager_pass`: `rounded`, (id of a variable, dtype) -> tensor; `kept`, (function, id of a
-#: tensor) -> (the tensor, the result); with steps also `packed`, (function, id of a layer) -> the
-#: result, and `bound`, see `bound_calls`. Without them these are None.
-_pass = threading.local()
+#: (id of a layer, dtypes of its input and of the scope) -> the function by which `call_inner`
+#: computes the layer.
+Bound = dict[Any, Callable[..., Tensor]]
 
 #: Results that `once` keeps. All masks of a model together are fewer.
 _MOST_KEPT = 16
 
 
+class _Pass:
+    """What has been asked in a pass.
+
+    Attributes:
+        device: that of Keras' tensors.
+        rounded: dict, (id of a variable, dtype) -> tensor.
+        kept: dict, (function, id of a tensor) -> (the tensor, the result); see `once`.
+        bound: see `bound_calls`.
+        packed: dict, (function, id of a layer) -> the result, see `pack`; None without steps.
+        is_mixed: bool, whether layers with `bound` calls round their weights.
+    """
+
+    def __init__(self, model: Any, training: bool | None) -> None:
+        policy = getattr(model, "backbone", model).dtype_policy
+        is_mixed = policy.compute_dtype != policy.variable_dtype
+        self.device = keras.ops.convert_to_tensor(0).device
+        self.rounded = round_weights(model, training) if is_mixed else {}
+        self.kept: dict[Any, tuple[Tensor, Tensor]] = {}
+        self.bound: Bound | None = None
+        self.packed: dict[Any, Any] | None = None
+        self.is_mixed = False
+
+
+#: `now`, the `_Pass` of this thread; not there outside of a pass.
+_passes = threading.local()
+
+
 @contextlib.contextmanager
 def eager_pass(
-    model: keras.Model, training: bool | None, has_steps: bool = False
+    model: keras.Model,
+    training: bool | None,
+    is_repeated: bool = False,
+    has_steps: bool = False,
+    bound: Bound | None = None,
 ) -> Iterator[None]:
-    """Within it, `read_weight` asks less, and `once` and `pack` keep what they compute.
+    """Within it, `read_weight` asks less, and `once`, `pack` and `bound_calls` keep what they find.
 
     Args:
         model: a task, or a backbone, that computes within the context. A model within it adds
             nothing. Under other backends, and in a compiled step, nothing is changed. The weights
             of a mixed policy are rounded together; see `round_weights`.
         training: whether gradients will be taken.
-        has_steps: whether the layers compute many times, as for the tokens of a text.
+        is_repeated: whether the layers compute several times with the same weights, as for the
+            batches of `predict`. Then how each layer computes is asked once; see `bound_calls`.
+        has_steps: whether they compute very often, as for each token of a text, so that the weights
+            are worth another form; see `pack`. The pass is repeated, too.
+        bound: what `bound_calls` returns in passes of the same kind and with the same weights. No
+            layer of them rounds its weights.
     """
-    if hasattr(_pass, "kept") or not _is_eager_torch():
+    if hasattr(_passes, "now") or not _is_eager_torch():
         yield
         return
-    policy = getattr(model, "backbone", model).dtype_policy
-    is_mixed = policy.compute_dtype != policy.variable_dtype
-    _pass.rounded = round_weights(model, training) if is_mixed else {}
-    _pass.kept = {}
-    _pass.packed = {} if has_steps else None
-    _pass.bound = {} if has_steps and not _has_mixed_layers(model) else None
+    now = _Pass(model, training)
+    if is_repeated or has_steps:
+        now.bound, now.is_mixed = {}, has_mixed_layers(model._flatten_layers())
+    else:
+        now.bound = bound
+    now.packed = {} if has_steps else None
+    _passes.now = now
     try:
         yield
     finally:
-        del _pass.rounded, _pass.kept, _pass.packed, _pass.bound
+        del _passes.now
+
+
+def _find_pass() -> _Pass | None:
+    return getattr(_passes, "now", None)
 
 
 def _is_eager_torch() -> bool:
@@ -57,18 +98,21 @@ def _is_eager_torch() -> bool:
     return not torch.compiler.is_compiling()
 
 
-def _has_mixed_layers(model: keras.Model) -> bool:
-    layers = model._flatten_layers()
+def has_mixed_layers(layers: Iterable[keras.layers.Layer]) -> bool:
+    """Whether a layer computes in another dtype than that of its weights."""
     return any(layer.compute_dtype != layer.variable_dtype for layer in layers)
 
 
-def bound_calls() -> dict[Any, Callable[..., Tensor]] | None:
-    """(id of a layer, dtype of its input) -> the function by which `call_inner` computes the layer.
+def bound_calls() -> Bound | None:
+    """How layers compute, as far as the pass has asked. None in a pass that is not repeated."""
+    now = _find_pass()
+    return None if now is None else now.bound
 
-    None in a pass without steps, and where layers round their weights: one layer may then compute
-    in more than one way.
-    """
-    return getattr(_pass, "bound", None)
+
+def find_scope() -> str | None:
+    """The dtype to which weights are rounded at this place of a repeated pass; None for none."""
+    scope = get_autocast_scope() if _passes.now.is_mixed else None
+    return scope and scope.dtype
 
 
 def read_weight(weight: Any, dtype: str | None = None) -> Tensor | None:
@@ -79,14 +123,13 @@ def read_weight(weight: Any, dtype: str | None = None) -> Tensor | None:
     """
     if not isinstance(weight, keras.Variable):
         return weight
-    scope = get_autocast_scope()
-    rounded = getattr(_pass, "rounded", None)
-    if rounded is None or in_stateless_scope():
+    scope, now = get_autocast_scope(), _find_pass()
+    if now is None or in_stateless_scope():
         return weight.value
     dtype = scope.dtype if scope and scope.dtype else dtype
     if dtype is None:
         return weight._value
-    found = rounded.get((id(weight), dtype))
+    found = now.rounded.get((id(weight), dtype))
     return weight.value if found is None else found
 
 
@@ -95,10 +138,10 @@ def once(function: Callable[[Tensor], Tensor], tensor: Tensor) -> Tensor:
 
     For a mask that all layers read in the same way.
     """
-    kept = getattr(_pass, "kept", None)
-    if kept is None:
+    now = _find_pass()
+    if now is None:
         return function(tensor)
-    key = function, id(tensor)
+    kept, key = now.kept, (function, id(tensor))
     if key not in kept:
         if len(kept) == _MOST_KEPT:  # A pass that writes a text has other masks for each token.
             kept.clear()
@@ -112,13 +155,27 @@ def pack(function: Callable[[Any], Any], layer: keras.layers.Layer) -> Any:
     For a form of the weights of a layer that makes each step faster, and takes as long as some
     steps. The function is one of a module.
     """
-    packed = getattr(_pass, "packed", None)
-    if packed is None:
+    now = _find_pass()
+    if now is None or now.packed is None:
         return None
     key = function, id(layer)
-    if key not in packed:
-        packed[key] = function(layer)
-    return packed[key]
+    if key not in now.packed:
+        now.packed[key] = function(layer)
+    return now.packed[key]
+
+
+def to_tensor(x: Any, dtype: str | None = None) -> Tensor:
+    """`keras.ops.convert_to_tensor`, which asks anew for the device of each tensor."""
+    now = _find_pass()
+    if now is not None:
+        import torch
+
+        if type(x) is torch.Tensor and x.device == now.device:
+            if dtype is None or x.dtype is getattr(torch, dtype):
+                return x
+        elif type(x) is np.ndarray and x.dtype == np.int32 and dtype in (None, "int32"):
+            return torch.as_tensor(x, device=now.device)
+    return keras.ops.convert_to_tensor(x, dtype)
 
 
 def tensor_functions() -> Any:

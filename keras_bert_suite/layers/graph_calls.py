@@ -8,10 +8,10 @@ import inspect
 from typing import Any, NamedTuple
 
 import keras
-from keras import ops
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.layers.inner_call import choose_call
+from keras_bert_suite.layers.eager_pass import to_tensor
+from keras_bert_suite.layers.inner_call import choose_call, find_call
 
 #: Keras' own layers that are called directly. Other packages' layers are always called whole.
 _KERAS_LAYERS = (keras.layers.Activation, keras.layers.Dense, keras.layers.Dropout)
@@ -40,7 +40,7 @@ def find_plain_inputs(
         )
     ):
         return None
-    return {name: ops.convert_to_tensor(inputs[name], x.dtype) for name, x in symbolic.items()}
+    return {name: to_tensor(inputs[name], x.dtype) for name, x in symbolic.items()}
 
 
 def _is_compiling() -> bool:
@@ -139,7 +139,12 @@ def _fill(structure: Any, values: list[Any]) -> Any:
 
 def _call_layer(layer: Any, *args: Any, training: bool, **kwargs: Any) -> Any:
     """The outputs of a layer or of a model of a graph, called directly where that is the same."""
-    call = layer if layer._remat_mode else choose_call(layer, *args, *kwargs.values())
+    if layer._remat_mode:
+        call = layer
+    elif len(args) == 1 and not kwargs and type(args[0]) not in (dict, list, tuple):
+        call = find_call(layer, args[0])
+    else:
+        call = choose_call(layer, *args, *kwargs.values())
     if call is not layer and _is_functional(layer) and kwargs.keys() <= {"mask"}:
         inputs = find_plain_inputs(layer, args[0], training, kwargs.get("mask"))
         if inputs is not None:

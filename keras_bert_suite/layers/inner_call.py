@@ -8,7 +8,8 @@ import keras
 from keras.src.backend.common.variables import AutocastScope, get_autocast_scope
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.layers.eager_pass import bound_calls
+from keras_bert_suite.layers.bound_layers import BINDERS
+from keras_bert_suite.layers.eager_pass import bound_calls, find_scope
 
 
 def call_inner(layer: keras.layers.Layer, x: Tensor, **arguments: Any) -> Tensor:
@@ -29,22 +30,30 @@ def call_inner(layer: keras.layers.Layer, x: Tensor, **arguments: Any) -> Tensor
         x: its first input. A float array is of the dtype in which the layer around it computes.
         **arguments: others of its `call`. A layer that has `training` must get it.
     """
+    return find_call(layer, x)(x, **arguments)
+
+
+def find_call(layer: Any, x: Tensor) -> Callable[..., Any]:
+    """`choose_call` of a layer with one tensor to compute, asked once in a repeated pass."""
     bound = bound_calls()
     if bound is None:
-        return choose_call(layer, x)(x, **arguments)
-    key = id(layer), x.dtype
+        return choose_call(layer, x)
+    key = id(layer), x.dtype, find_scope()
     if key not in bound:
         bound[key] = _bind(layer, x)
-    return bound[key](x, **arguments)
+    return bound[key]
 
 
-def _bind(layer: Any, x: Tensor) -> Callable[..., Tensor]:
-    """The function by which each step of a pass computes a layer.
+def _bind(layer: Any, x: Tensor) -> Callable[..., Any]:
+    """The function by which each call of a pass computes a layer.
 
     A layer may have `bind`, which returns a function that asks for nothing but its inputs, or None.
     """
     call = choose_call(layer, x)
-    bound = layer.bind() if call == layer.call and hasattr(layer, "bind") else None
+    if call != layer.call:
+        return call
+    bind = BINDERS.get(type(layer))
+    bound = bind(layer) if bind else layer.bind() if hasattr(layer, "bind") else None
     return call if bound is None else bound
 
 
@@ -77,13 +86,16 @@ def choose_call(layer: Any, *inputs: Any) -> Callable[..., Any]:
 
 def needs_whole_call(layer: Any) -> bool:
     """Whether a layer is not built, has hooks of PyTorch, or a regularizer of outputs."""
-    return bool(
-        not layer.built
-        or layer._forward_hooks
-        or layer._forward_pre_hooks
-        or layer._backward_hooks
-        or layer._backward_pre_hooks
-        or layer.activity_regularizer is not None
+    return not layer.built or any(find_hooks(layer)) or layer.activity_regularizer is not None
+
+
+def find_hooks(layer: Any) -> tuple[dict[int, Any], ...]:
+    """The dicts in which PyTorch keeps the hooks of a layer."""
+    return (
+        layer._forward_hooks,
+        layer._forward_pre_hooks,
+        layer._backward_hooks,
+        layer._backward_pre_hooks,
     )
 
 

@@ -7,6 +7,7 @@ environment variable ONEDNN_PRIMITIVE_CACHE_CAPACITY takes another number.
 """
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,27 +28,63 @@ def linear(
     """
     import torch
 
-    onednn = _takes_onednn(x, kernel)
-    # Training needs the numbers that GELU was given.
-    if onednn and not torch.is_grad_enabled():
+    has_gradients = torch.is_grad_enabled()
+    if not _takes_onednn(x, kernel):
+        y = _multiply_with_mkl(x, kernel, bias, has_gradients)
+    elif not has_gradients:  # Training needs the numbers that GELU was given.
         return _uncompiled_product()(x.contiguous(), kernel, bias, gelu)
-    if onednn:
-        y = _product_with_gradients().apply(x.contiguous(), kernel, bias)
     else:
-        # `linear` takes the kernel with its axes swapped, which is a view.
-        y = torch.nn.functional.linear(x, kernel.T, bias)
+        y = _product_with_gradients().apply(x.contiguous(), kernel, bias)
     return y if gelu is None else torch.nn.functional.gelu(y, approximate=gelu)
+
+
+def _multiply_with_mkl(
+    x: Tensor, kernel: Tensor, bias: Tensor | None, has_gradients: bool
+) -> Tensor:
+    import torch
+
+    if not has_gradients or bias is None:
+        # `linear` takes the kernel with its axes swapped, which is a view.
+        return torch.nn.functional.linear(x, kernel.T, bias)
+    # A view less, which would have a gradient.
+    rows = torch.addmm(bias, x.reshape(-1, x.shape[-1]), kernel)
+    return rows.view(*x.shape[:-1], kernel.shape[-1])
 
 
 def bind_linear(
     kernel: Tensor, bias: Tensor | None = None, gelu: str | None = None
 ) -> Callable[[Tensor], Tensor]:
-    """`linear` as a function of its input alone, which asks for nothing where MKL is the faster."""
+    """`linear` as a function of its input alone, which asks for the size of the product at most.
+
+    It takes gradients if they are enabled now.
+    """
     import torch
 
-    if _is_mkl_slow() or gelu is not None:
-        return functools.partial(linear, kernel=kernel, bias=bias, gelu=gelu)
-    return functools.partial(torch.nn.functional.linear, weight=kernel.T, bias=bias)
+    least = math.inf
+    if kernel.dtype == torch.float32 and kernel.device.type == "cpu" and _is_mkl_slow():
+        least = _LEAST_PRODUCT / kernel.shape[-1]
+    activate = torch.nn.functional.gelu
+    if torch.is_grad_enabled():
+
+        def compute(x: Tensor) -> Tensor:
+            if x.numel() < least:
+                y = _multiply_with_mkl(x, kernel, bias, has_gradients=True)
+            else:
+                y = _product_with_gradients().apply(x.contiguous(), kernel, bias)
+            return y if gelu is None else activate(y, approximate=gelu)
+
+        return compute
+    weight, multiply = kernel.T, torch.nn.functional.linear
+    if least == math.inf and gelu is None:
+        return functools.partial(multiply, weight=weight, bias=bias)
+
+    def predict(x: Tensor) -> Tensor:
+        if x.numel() >= least:
+            return _multiply(x.contiguous(), kernel, bias, gelu)
+        y = multiply(x, weight, bias)
+        return y if gelu is None else activate(y, approximate=gelu)
+
+    return predict
 
 
 def pack_table(table: Tensor) -> Tensor | None:

@@ -45,11 +45,11 @@ class _Module:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients: in a step of `fit`, those of the weights that it trains."""
-        in_step = vars(self).get("trained_in_step")
-        if in_step is None:
+        lists = getattr(self, "step_lists", None)
+        if lists is None:
             super().zero_grad(set_to_none)  # type: ignore[misc]
             return
-        for weight in in_step:
+        for weight in lists.trained:
             weight._value.grad = None
 
     def named_modules(self, *args: Any, **kwargs: Any) -> Any:

@@ -15,6 +15,7 @@ from keras_bert_suite.argument_checks import check_arguments
 from keras_bert_suite.data.input_dataset import count_steps
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.layers.eager_pass import eager_pass
 from keras_bert_suite.replicas import (
     drop_copies,
     find_process,
@@ -113,7 +114,9 @@ class PredictingModel:
         with watch as callbacks:
             given = read(self, x, batch_size=batch_size)
             kwargs = {"verbose": verbose, "callbacks": callbacks}
-            with lock_weights(self):
+            # A callback, or a function in the place of the model, may change the weights.
+            is_repeated = callbacks is None and run is None
+            with lock_weights(self), eager_pass(self, training=False, is_repeated=is_repeated):
                 if not isinstance(given, Rows):
                     return _predict_dataset(self, given, steps, decode, condense, run, **kwargs)
                 if steps is not None:
@@ -160,7 +163,7 @@ def _predict_rows(model, rows, batch_size, decode, condense, run, **kwargs):
     have_one_length = windows.is_packed or not _has_open_outputs(model)
     if source.num_batches == 1 and _is_quiet(**kwargs):
         found = [_run_batch(model, source.pack(batches[0]), run)]
-    elif have_one_length and run is None:
+    elif have_one_length and run is None and keras.config.backend() != "torch":
         found = [keras.Model.predict(model, source.packed(), steps=source.num_batches, **kwargs)]
     else:
         found = _run_batches(model, source.packed(), source.num_batches, run, **kwargs)

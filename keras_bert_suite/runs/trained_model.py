@@ -7,6 +7,8 @@ import keras
 
 from keras_bert_suite.annotations import Inputs, Labels, Tensor
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.layers.eager_pass import eager_pass, to_tensor
+from keras_bert_suite.layers.inner_call import choose_call
 from keras_bert_suite.replicas import (
     count_replicas,
     find_local_replicas,
@@ -21,6 +23,7 @@ from keras_bert_suite.runs.batches import pack_batch
 from keras_bert_suite.runs.joint_start import copy_weights, share_batch
 from keras_bert_suite.runs.shown_average import put_weights_back, show_average
 from keras_bert_suite.runs.split_step import split_step, takes_two_programs
+from keras_bert_suite.runs.step_lists import StepLists, use_step_lists
 from keras_bert_suite.runs.technique_step import check_memory, has_movable_embeddings, take_step
 from keras_bert_suite.runs.trained_weights import follow_weights
 from keras_bert_suite.training import open_schedule_end
@@ -52,6 +55,9 @@ class TrainedModel:
     #: Whether `train_on_batch` has given all processes the weights of the first.
     _has_common_weights = False
 
+    #: The `StepLists` of a step under PyTorch, within it.
+    step_lists: StepLists | None = None
+
     #: The paths of weights that no output depends on, such as the pooler's. They have no gradient,
     #: of which Keras warns. Under JAX it is 0, so weight decay would still change them. So they are
     #: not trained.
@@ -74,10 +80,24 @@ class TrainedModel:
 
     @property
     def trainable_weights(self) -> list[keras.Variable]:
-        in_step = self.__dict__.get("trained_in_step")
-        if in_step is not None:
-            return list(in_step)
+        if self.step_lists is not None:
+            return list(self.step_lists.trained)
         return [v for v in super().trainable_weights if v.path not in self.unused_paths]
+
+    @property
+    def metrics(self) -> list[keras.Metric]:
+        return super().metrics if self.step_lists is None else list(self.step_lists.metrics)
+
+    @property
+    def losses(self) -> list[Tensor]:
+        if self.step_lists is None or self.step_lists.have_losses():
+            return super().losses
+        return []
+
+    def _flatten_layers(self, include_self: bool = True, recursive: bool = True) -> Any:
+        if self.step_lists is None or not recursive:
+            return super()._flatten_layers(include_self, recursive)
+        return self.step_lists.layers[0 if include_self else 1 :]
 
     @property
     def non_trainable_variables(self) -> list[keras.Variable]:
@@ -132,12 +152,11 @@ class TrainedModel:
         check_memory(self, keras.utils.unpack_x_y_sample_weight(batch)[0])
         if keras.config.backend() != "torch" or self.jit_compile:
             return super().train_step(*state, batch)
-        # Keras asks for them five times in a step. `setattr` of Keras would track the list.
-        vars(self)["trained_in_step"] = self.trainable_weights
-        try:
-            return super().train_step(batch)
-        finally:
-            del vars(self)["trained_in_step"]
+        with use_step_lists(self) as lists:
+            if lists.bound is None:
+                return super().train_step(batch)
+            with eager_pass(self, training=True, bound=lists.bound):
+                return super().train_step(batch)
 
     def make_train_function(self, force: bool = False) -> None:
         """Keras' `train_function`; under JAX on a CPU one that compiles in less time.
@@ -187,6 +206,13 @@ class TrainedModel:
     def predict_step(self, *arguments: Any) -> Any:
         """See `keras.Model.predict_step`."""
         *state, batch = arguments
+        if keras.config.backend() == "torch" and not self.jit_compile:
+            x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
+            if isinstance(x, dict):
+                x = {name: to_tensor(array) for name, array in x.items()}
+            else:
+                x = keras.tree.map_structure(keras.ops.convert_to_tensor, x)
+            return choose_call(self, x)(x, training=False)
         result = super().predict_step(*state, split_rows(batch))
         if not state:
             return result

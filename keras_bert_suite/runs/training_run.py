@@ -12,6 +12,7 @@ from keras_bert_suite.replicas.processes import run_on_leader
 from keras_bert_suite.runs.batches import Batches
 from keras_bert_suite.runs.progress import Progress
 from keras_bert_suite.runs.shown_average import show_average
+from keras_bert_suite.runs.step_lists import keep_step_lists
 from keras_bert_suite.runs.whole_epochs import WholeEpochs
 
 
@@ -92,19 +93,20 @@ class TrainingRun:
                 self._begin_again(task, checkpoint, callbacks, verbose, **kwargs)
                 if task.stop_training:
                     epochs = min(epochs, first_epoch)
-            return keras.Model.fit(
-                task,
-                x=batches,
-                validation_data=self._held_out_batches(),
-                validation_steps=self.validation_steps,
-                epochs=epochs,
-                steps_per_epoch=self.steps_per_epoch,
-                initial_epoch=first_epoch,
-                shuffle=False,  # The rows are shuffled.
-                callbacks=callbacks,
-                verbose=verbose,
-                **kwargs,
-            )
+            with keep_step_lists(task):
+                return keras.Model.fit(
+                    task,
+                    x=batches,
+                    validation_data=self._held_out_batches(),
+                    validation_steps=self.validation_steps,
+                    epochs=epochs,
+                    steps_per_epoch=self.steps_per_epoch,
+                    initial_epoch=first_epoch,
+                    shuffle=False,  # The rows are shuffled.
+                    callbacks=callbacks,
+                    verbose=verbose,
+                    **kwargs,
+                )
 
     def _begin_again(self, task, checkpoint, callbacks, verbose, validation_freq=1, **_):
         """Begins a resumed training, and ends an epoch that the run before has trained.

@@ -3,6 +3,9 @@
 The oracle is `Layer.__call__` of Keras and its run of a graph, for every kind of block.
 """
 
+import contextlib
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from peer_weights import randomize, to_numpy
 from keras_bert_suite import BertBackbone, ModernBertBackbone, RoFormerBackbone, TextClassifier
 from keras_bert_suite.layers import TransformerBlock, eager_pass, graph_calls, inner_call
 from keras_bert_suite.layers.attention import sequence_layout
+from keras_bert_suite.runs import trained_model
 
 pytestmark = pytest.mark.backend("torch")
 
@@ -38,18 +42,19 @@ def call_whole(monkeypatch):
 def counts(monkeypatch):
     """How many layers, within layers and in graphs, were called without the whole call."""
     counts = {"inner": 0, "graph": 0}
-    choose_call = inner_call.choose_call
 
-    def count(place):
-        def choose(layer, *inputs):
-            call = choose_call(layer, *inputs)
+    def count(place, choose):
+        def counted(layer, *inputs):
+            call = choose(layer, *inputs)
             counts[place] += call is not layer
             return call
 
-        return choose
+        return counted
 
-    monkeypatch.setattr(inner_call, "choose_call", count("inner"))
-    monkeypatch.setattr(graph_calls, "choose_call", count("graph"))
+    choose_call, find_call = inner_call.choose_call, inner_call.find_call
+    monkeypatch.setattr(inner_call, "choose_call", count("inner", choose_call))
+    monkeypatch.setattr(graph_calls, "choose_call", count("graph", choose_call))
+    monkeypatch.setattr(graph_calls, "find_call", count("graph", find_call))
     return counts
 
 
@@ -133,6 +138,102 @@ def test_gradients_are_the_same(dtype, counts, call_whole):
     expected = find_gradients()
     for path, gradient in expected.items():
         np.testing.assert_array_equal(found[path], gradient, err_msg=path)
+
+
+def make_task(kind, case, **arguments):
+    """A classifier, and 8 rows for it, of two lengths."""
+    dtype, change = CASES[case]
+    task = TextClassifier(KINDS[kind](**SIZES, dtype=dtype), num_classes=2, **arguments)
+    randomize(task)
+    if change is not None:
+        change(task.backbone)
+    arrays = {name: np.tile(x, (4, 1)) for name, x in make_arrays(task.backbone).items()}
+    arrays["token_ids"] = np.random.default_rng(0).integers(0, 40, (8, 7)).astype("int32")
+    arrays["padding_mask"][::2, 5:] = 0
+    return task, arrays
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_predict_of_many_batches(kind, case, counts, call_whole):
+    """How a layer computes is asked at the first batch. Keras asks at each."""
+    task, arrays = make_task(kind, case)
+    counts.update(inner=0)
+    found = task.predict(arrays, batch_size=2, verbose=0)
+    asked = counts["inner"]
+    task.predict({name: x[:2] for name, x in arrays.items()}, batch_size=2, verbose=0)
+    assert 4 < asked <= counts["inner"] - asked
+    call_whole()
+    expected = keras.Model.predict(task, arrays, batch_size=2, verbose=0)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.fixture
+def ask_keras(monkeypatch, call_whole):
+    """A function after which Keras makes its lists anew, and calls every layer."""
+
+    def patch():
+        call_whole()
+        no_lists = SimpleNamespace(bound=None)
+        monkeypatch.setattr(
+            trained_model, "use_step_lists", lambda model: contextlib.nullcontext(no_lists)
+        )
+
+    return patch
+
+
+class Meddler(keras.callbacks.Callback):
+    """Changes a block in the midst of a training."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.change = change
+
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == 1:
+            self.change(self.model.backbone.transformer_layers[0])
+
+
+def freeze(block):
+    block.trainable = False
+
+
+def hook(block):
+    """Halves the output of a dense layer. PyTorch alone knows of it."""
+    block.intermediate.register_forward_hook(lambda layer, inputs, outputs: outputs / 2)
+
+
+@keras.saving.register_keras_serializable(package="guests")
+class Penalty(keras.layers.Layer):
+    """Takes the first token, and adds to the loss, as a layer of a guest may."""
+
+    def call(self, x, padding_mask):
+        self.add_loss(keras.ops.mean(x[:, 0] ** 2))
+        return x[:, 0]
+
+
+@pytest.mark.parametrize("pooling", [None, Penalty])
+@pytest.mark.parametrize("change", [None, freeze, hook])
+@pytest.mark.parametrize("case", ["float32", "mixed", "bfloat16", "LoRA"])
+def test_fit_of_many_steps(case, change, pooling, ask_keras):
+    """What a step asks is asked at the first step, unless a callback may have changed it."""
+
+    def train():
+        keras.utils.set_random_seed(0)
+        task, arrays = make_task("bert", case, pooling=pooling and pooling())
+        task.compile("adam", metrics=["accuracy"], jit_compile=False)
+        callbacks = [] if change is None else [Meddler(change)]
+        history = task.fit(
+            arrays, np.arange(8) % 2, batch_size=2, epochs=2, verbose=0, callbacks=callbacks
+        )
+        return history.history["loss"], {v.path: to_numpy(v.value) for v in task.weights}
+
+    found, weights = train()
+    ask_keras()
+    wanted, wanted_weights = train()
+    assert found == pytest.approx(wanted, rel=1e-5)
+    for path, weight in wanted_weights.items():
+        np.testing.assert_allclose(weights[path], weight, rtol=1e-4, atol=1e-5, err_msg=path)
 
 
 @keras.saving.register_keras_serializable(package="guests")

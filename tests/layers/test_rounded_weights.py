@@ -108,7 +108,7 @@ def test_a_call_that_fails_leaves_nothing_behind(monkeypatch):
     monkeypatch.setattr(dense, "linear", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         classifier(make_batch(), training=False)
-    assert not vars(eager_pass._pass)
+    assert not vars(eager_pass._passes)
 
 
 def test_gradients_of_gradients():
