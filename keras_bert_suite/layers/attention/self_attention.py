@@ -338,7 +338,7 @@ def _join_projections(attention: SelfAttention) -> tuple[Tensor, Tensor | None] 
     if bound_calls() is None or any(
         needs_whole_call(layer)
         or layer.quantization_mode is not None
-        or layer.compute_dtype != attention.compute_dtype
+        or not layer.variable_dtype == layer.compute_dtype == attention.compute_dtype
         or layer.bind() is None
         for layer in layers
     ):
