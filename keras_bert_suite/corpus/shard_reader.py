@@ -87,7 +87,7 @@ class ShardedCorpus(TokenCorpus):
             or len(counts) != summary["documents"]
             or counts.sum(dtype="uint64") != len(lengths)
         ):
-            raise _damaged(self._folder, file, "its arrays are not those of the manifest")
+            raise _damaged(self._folder, file, "the manifest describes other arrays")
         return lengths, counts
 
     def tokens(self, document: int) -> np.ndarray:

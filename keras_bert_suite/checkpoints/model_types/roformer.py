@@ -63,8 +63,8 @@ def _is_chinese_word(token):
     return len(token) > 1 and all("\u4e00" <= character <= "\u9fff" for character in token)
 
 
-#: The head for choices scores the last token of a row, which in most rows is padding, so it is not
-#: our head.
+#: RoFormer's head for choices is left out. It scores the last token of a row, which is mostly
+#: padding.
 ROWS = (
     *MASKED_LM,
     *PYTORCH.rows(("pooler", "sequence_summary.summary")),

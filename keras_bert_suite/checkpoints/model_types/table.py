@@ -62,8 +62,8 @@ def check_backbone(checkpoint, cls):
     kind, own = checkpoint.model_type, type_of_backbone(cls)
     if own is None or own.backbone != kind.backbone:
         raise ValueError(
-            f"{checkpoint.path} holds weights of {kind.title}, not those of {with_article(cls)}. "
-            f"Use {kind.backbone}.from_preset."
+            f"{checkpoint.path} holds weights of {kind.title}, which {with_article(cls)} cannot "
+            f"take. Use {kind.backbone}.from_preset."
         )
 
 

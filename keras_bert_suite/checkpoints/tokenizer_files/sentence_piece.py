@@ -82,8 +82,8 @@ def read_hugging_face_fairseq(directory):
 def read_hugging_face_mbart(directory):
     """The arguments of an `MBartTokenizer` for a Hugging Face checkpoint.
 
-    The languages are those of tokenizer_config.json. A model whose decoder begins with a language
-    writes this language, and so does an mBART-50 whose first token is one (`forced_bos_token_id`).
+    The languages are read from tokenizer_config.json. The model writes the language with which its
+    decoder begins, an mBART-50 the language that its config names (`forced_bos_token_id`).
     Without sentencepiece.bpe.model, "vocabulary" is the same model made from tokenizer.json, bytes.
     """
     files = _open(directory, _MBART, "sentencepiece.bpe.model")

@@ -12,8 +12,8 @@ def find_key_neighbors(letter: str) -> tuple[str, ...]:
     >>> find_key_neighbors("s"), find_key_neighbors("P")
     (('w', 'x', 'a', 'd'), ('O',))
 
-    Source: the grid of the attacks of Pruthi et al., 2019 (https://arxiv.org/abs/1905.11268), in
-    which the keys of a row stand below those of the row above.
+    The rows stand straight below each other, without the shift of a real keyboard, as in the
+    attacks of Pruthi et al., 2019 (https://arxiv.org/abs/1905.11268).
     """
     place = next(
         ((r, row.index(letter.lower())) for r, row in enumerate(_ROWS) if letter.lower() in row),

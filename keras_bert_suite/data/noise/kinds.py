@@ -49,7 +49,7 @@ def find_insertions(text: str) -> Iterator[Edit]:
 
 
 def find_scanner_errors(text: str) -> Iterator[Edit]:
-    """One or two characters are those that optical character recognition takes them for."""
+    """Optical character recognition has mistaken one character, or a pair, for others."""
     for length in (1, 2):
         for place in range(len(text) - length + 1):
             if found := OCR_CONFUSIONS.get(text[place : place + length]):

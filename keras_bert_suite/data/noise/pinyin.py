@@ -1,9 +1,9 @@
 """Chinese characters that sound alike, and those that a wrong key of a pinyin gives.
 
-The 3,755 characters of level 1 of GB 2312, which are nearly all of running text, stand in that
-standard in the order of their pinyin. So the first character of each syllable says the syllable of
-all of them, and Python's codec has the order: no table of another project is needed. A character
-has one syllable here, the one that the standard sorts it by. Traditional characters have none.
+Nearly all characters of running text are among the 3,755 of level 1 of GB 2312. The standard sorts
+them by pinyin, and Python's codec has their order. So the first character of each syllable is all
+that is listed here. A character has the one syllable by which the standard sorts it. Traditional
+characters have none.
 """
 
 import functools

@@ -45,8 +45,8 @@ class TextNoise:
     Raises:
         ValueError: for another kind or rate.
 
-    Source: the kinds are those of Belinkov and Bisk, 2018 (https://arxiv.org/abs/1711.02173), and
-    Pruthi et al., 2019 (https://arxiv.org/abs/1905.11268), with those of scanners and look-alikes.
+    Source: Belinkov and Bisk, 2018 (https://arxiv.org/abs/1711.02173), and Pruthi et al., 2019
+    (https://arxiv.org/abs/1905.11268). They have no errors of scanners and no look-alikes.
     """
 
     #: `AugmentedRows` calls it for each row by itself.
