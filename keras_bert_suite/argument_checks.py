@@ -85,14 +85,15 @@ def check_finite(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a finite number, got {value!r}.")
 
 
-def check_integer(name: str, value: Any, at_least: int = 0) -> None:
-    """Raises ValueError if a value is not an integer of at least `at_least`."""
+def check_integer(name: str, value: Any, at_least: int = 0, below: float = math.inf) -> None:
+    """Raises ValueError if a value is not an integer of at least `at_least`, and below `below`."""
     try:
-        valid = operator.index(value) >= at_least and not isinstance(value, bool)
+        valid = at_least <= operator.index(value) < below and not isinstance(value, bool)
     except TypeError:
         valid = False
     if not valid:
-        raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}.")
+        end = "" if below == math.inf else f" and below {below}"
+        raise ValueError(f"{name} must be an integer of at least {at_least}{end}, got {value!r}.")
 
 
 def check_path(meant: str, value: Any) -> None:

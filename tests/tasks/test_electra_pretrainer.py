@@ -201,6 +201,8 @@ def test_wrong_arguments_are_refused():
         ElectraPretrainer(ElectraBackbone(V, **SIZES), generator_width=0.0)
     with pytest.raises(ValueError, match="generator_width must be .* got 'small'"):
         ElectraPretrainer(ElectraBackbone(V, **SIZES), generator_width="small")
+    with pytest.raises(ValueError, match="seed must be .* below 2147483648, got 2147483648"):
+        ElectraPretrainer(ElectraBackbone(V, **SIZES), seed=2**31)
     with pytest.raises(ValueError, match="takes packed and masked batches, got texts"):
         build().predict(["a text"], verbose=0)
 

@@ -56,8 +56,8 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
             attention heads and widths. The paper has 1/4 for the small and the large model and 1/3
             for the base model.
         preprocessor: `SegmentPacker` or None. Presets hold its tokenizer.
-        seed: int, not negative, of the tokens that are drawn. A draw depends only on the seed and
-            on the number of the training step.
+        seed: int from 0 to 2^31 - 1, of the tokens that are drawn. A draw depends only on the seed
+            and on the number of the training step.
 
     Example:
     ```python
@@ -86,7 +86,7 @@ class ElectraPretrainer(Task, keras_hub.models.Task):
     ) -> None:
         self.check_further_arguments(kwargs)
         check_share("generator_width", generator_width, positive=True)
-        check_integer("seed", seed)
+        check_integer("seed", seed, below=2**31)
         if not isinstance(backbone, ElectraBackbone):
             raise ValueError(
                 f"An ElectraPretrainer trains an ElectraBackbone, got {with_article(backbone)}. "

@@ -32,9 +32,9 @@ from keras_bert_suite.training.techniques.distillation.terms import Distillation
 from keras_bert_suite.training.techniques.output_comparison import OutputComparison
 from keras_bert_suite.training.techniques.technique import Batch, Technique
 
-#: The arrays beside the inputs of a model that say which tokens stand where, which teachers read.
-LAYOUT = "sequence_layout"
-COMPANIONS = (LAYOUT, "global_attention_mask")
+#: The arrays beside the inputs of a model that teachers read: which tokens stand where, and which
+#: tokens are global.
+_LAYOUT, _GLOBAL = "sequence_layout", "global_attention_mask"
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -256,7 +256,7 @@ class Distillation(Technique):
         more of them reads the rows of the batch.
         """
         has_places = teacher.find_prompt_length() == self.prompt_length
-        names = {*teacher.input, *COMPANIONS} - (set() if has_places else {LAYOUT})
+        names = {*teacher.input, _GLOBAL} | ({_LAYOUT} if has_places else set())
         given = {name: array for name, array in x.items() if name in names}
         return keras.tree.map_structure(ops.stop_gradient, model(given, training=False))
 
