@@ -1,4 +1,4 @@
-"""What Keras' own layers compute, as functions of tensors under PyTorch; see `bound_calls`."""
+"""What Keras' own layers compute, as functions of tensors under PyTorch; see `find_call`."""
 
 from collections.abc import Callable
 from typing import Any

@@ -13,84 +13,102 @@ from keras.src.backend.common.variables import get_autocast_scope
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.rounded_weights import round_weights
 
-#: (id of a layer, dtypes of its input and of the scope) -> the function by which `call_inner`
-#: computes the layer.
-Bound = dict[Any, Callable[..., Tensor]]
-
 #: Results that `once` keeps. All masks of a model together are fewer.
 _MOST_KEPT = 16
 
+#: `now`, the `EagerPass` of this thread; not there outside of a pass.
+_passes = threading.local()
 
-class _Pass:
-    """What has been asked in a pass.
+
+class EagerPass:
+    """What has been asked in the calls of a model with the same weights.
+
+    Args:
+        model: a task or a backbone. The weights of a mixed policy are rounded together, here; see
+            `round_weights`.
+        training: whether gradients will be taken.
+        is_repeated: whether the model will be called several times, as for the batches of
+            `predict`. Then how each of its layers computes is asked once; see `find_call`.
+        has_steps: whether the layers compute very often in a call, as for each token of a text, so
+            that the weights are worth another form; see `pack`. This is a repetition, too.
 
     Attributes:
         device: that of Keras' tensors.
         rounded: dict, (id of a variable, dtype) -> tensor.
         kept: dict, (function, id of a tensor) -> (the tensor, the result); see `once`.
-        bound: see `bound_calls`.
+        bound: dict, the calls that `find_call` has chosen in a pass that is repeated.
         packed: dict, (function, id of a layer) -> the result, see `pack`; None without steps.
-        is_mixed: bool, whether layers with `bound` calls round their weights.
     """
 
-    def __init__(self, model: Any, training: bool | None) -> None:
+    def __init__(
+        self,
+        model: Any,
+        training: bool | None,
+        is_repeated: bool = False,
+        has_steps: bool = False,
+    ) -> None:
         policy = getattr(model, "backbone", model).dtype_policy
         is_mixed = policy.compute_dtype != policy.variable_dtype
         self.device = keras.ops.convert_to_tensor(0).device
         self.rounded = round_weights(model, training) if is_mixed else {}
         self.kept: dict[Any, tuple[Tensor, Tensor]] = {}
-        self.bound: Bound | None = None
-        self.packed: dict[Any, Any] | None = None
-        self.is_mixed = False
+        self.packed: dict[Any, Any] | None = {} if has_steps else None
+        self.bound: dict[Any, Callable[..., Tensor]] = {}
+        layers = model._flatten_layers() if is_repeated or has_steps else []
+        self._own = set(map(id, layers))
+        self._is_mixed = has_mixed_layers(layers)
 
+    @contextlib.contextmanager
+    def enter(self) -> Iterator[None]:
+        """The context of a call of the model. Within another pass it changes nothing."""
+        if find_pass() is not None or not is_eager_torch():
+            yield
+            return
+        _passes.now = self
+        try:
+            yield
+        finally:
+            del _passes.now
+            self.kept.clear()
 
-#: `now`, the `_Pass` of this thread; not there outside of a pass.
-_passes = threading.local()
+    def binds(self, layer: Any) -> bool:
+        """Whether a layer is one of the model, in a repeated pass."""
+        return id(layer) in self._own
+
+    def describe_place(self) -> tuple[str | None, bool]:
+        """What a function for a layer depends on beside its input, within a repeated pass.
+
+        It is the dtype to which weights are rounded here, or None, and whether gradients are taken.
+        """
+        import torch
+
+        scope = get_autocast_scope() if self._is_mixed else None
+        return scope and scope.dtype, torch.is_grad_enabled()
 
 
 @contextlib.contextmanager
 def eager_pass(
-    model: keras.Model,
-    training: bool | None,
-    is_repeated: bool = False,
-    has_steps: bool = False,
-    bound: Bound | None = None,
+    model: keras.Model, training: bool | None, has_steps: bool = False
 ) -> Iterator[None]:
-    """Within it, `read_weight` asks less, and `once`, `pack` and `bound_calls` keep what they find.
+    """An `EagerPass` of one call of a model: layers ask less, and keep what they compute.
 
-    Args:
-        model: a task, or a backbone, that computes within the context. A model within it adds
-            nothing. Under other backends, and in a compiled step, nothing is changed. The weights
-            of a mixed policy are rounded together; see `round_weights`.
-        training: whether gradients will be taken.
-        is_repeated: whether the layers compute several times with the same weights, as for the
-            batches of `predict`. Then how each layer computes is asked once; see `bound_calls`.
-        has_steps: whether they compute very often, as for each token of a text, so that the weights
-            are worth another form; see `pack`. The pass is repeated, too.
-        bound: what `bound_calls` returns in passes of the same kind and with the same weights. No
-            layer of them rounds its weights.
+    A model that is called within adds nothing. Under other backends, and in a compiled step,
+    nothing is changed. Arguments: those of `EagerPass`.
     """
-    if hasattr(_passes, "now") or not _is_eager_torch():
+    if find_pass() is not None or not is_eager_torch():
         yield
         return
-    now = _Pass(model, training)
-    if is_repeated or has_steps:
-        now.bound, now.is_mixed = {}, has_mixed_layers(model._flatten_layers())
-    else:
-        now.bound = bound
-    now.packed = {} if has_steps else None
-    _passes.now = now
-    try:
+    with EagerPass(model, training, has_steps=has_steps).enter():
         yield
-    finally:
-        del _passes.now
 
 
-def _find_pass() -> _Pass | None:
+def find_pass() -> EagerPass | None:
+    """The pass around a layer, or None."""
     return getattr(_passes, "now", None)
 
 
-def _is_eager_torch() -> bool:
+def is_eager_torch() -> bool:
+    """Whether PyTorch computes now, operation by operation."""
     if keras.config.backend() != "torch" or in_stateless_scope():
         return False
     import torch
@@ -103,18 +121,6 @@ def has_mixed_layers(layers: Iterable[keras.layers.Layer]) -> bool:
     return any(layer.compute_dtype != layer.variable_dtype for layer in layers)
 
 
-def bound_calls() -> Bound | None:
-    """How layers compute, as far as the pass has asked. None in a pass that is not repeated."""
-    now = _find_pass()
-    return None if now is None else now.bound
-
-
-def find_scope() -> str | None:
-    """The dtype to which weights are rounded at this place of a repeated pass; None for none."""
-    scope = get_autocast_scope() if _passes.now.is_mixed else None
-    return scope and scope.dtype
-
-
 def read_weight(weight: Any, dtype: str | None = None) -> Tensor | None:
     """The tensor of a weight: of a `keras.Variable`, or of LoRA's sum with one; None for None.
 
@@ -123,7 +129,7 @@ def read_weight(weight: Any, dtype: str | None = None) -> Tensor | None:
     """
     if not isinstance(weight, keras.Variable):
         return weight
-    scope, now = get_autocast_scope(), _find_pass()
+    scope, now = get_autocast_scope(), find_pass()
     if now is None or in_stateless_scope():
         return weight.value
     dtype = scope.dtype if scope and scope.dtype else dtype
@@ -138,7 +144,7 @@ def once(function: Callable[[Tensor], Tensor], tensor: Tensor) -> Tensor:
 
     For a mask that all layers read in the same way.
     """
-    now = _find_pass()
+    now = find_pass()
     if now is None:
         return function(tensor)
     kept, key = now.kept, (function, id(tensor))
@@ -155,7 +161,7 @@ def pack(function: Callable[[Any], Any], layer: keras.layers.Layer) -> Any:
     For a form of the weights of a layer that makes each step faster, and takes as long as some
     steps. The function is one of a module.
     """
-    now = _find_pass()
+    now = find_pass()
     if now is None or now.packed is None:
         return None
     key = function, id(layer)
@@ -166,7 +172,7 @@ def pack(function: Callable[[Any], Any], layer: keras.layers.Layer) -> Any:
 
 def to_tensor(x: Any, dtype: str | None = None) -> Tensor:
     """`keras.ops.convert_to_tensor`, which asks anew for the device of each tensor."""
-    now = _find_pass()
+    now = find_pass()
     if now is not None:
         import torch
 

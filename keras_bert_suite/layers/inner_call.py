@@ -9,7 +9,7 @@ from keras.src.backend.common.variables import AutocastScope, get_autocast_scope
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.bound_layers import BINDERS
-from keras_bert_suite.layers.eager_pass import bound_calls, find_scope
+from keras_bert_suite.layers.eager_pass import find_pass
 
 
 def call_inner(layer: keras.layers.Layer, x: Tensor, **arguments: Any) -> Tensor:
@@ -35,13 +35,13 @@ def call_inner(layer: keras.layers.Layer, x: Tensor, **arguments: Any) -> Tensor
 
 def find_call(layer: Any, x: Tensor) -> Callable[..., Any]:
     """`choose_call` of a layer with one tensor to compute, asked once in a repeated pass."""
-    bound = bound_calls()
-    if bound is None:
+    now = find_pass()
+    if now is None or not now.binds(layer):
         return choose_call(layer, x)
-    key = id(layer), x.dtype, find_scope()
-    if key not in bound:
-        bound[key] = _bind(layer, x)
-    return bound[key]
+    key = id(layer), x.dtype, now.describe_place()
+    if key not in now.bound:
+        now.bound[key] = _bind(layer, x)
+    return now.bound[key]
 
 
 def _bind(layer: Any, x: Tensor) -> Callable[..., Any]:

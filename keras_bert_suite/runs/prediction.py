@@ -15,7 +15,7 @@ from keras_bert_suite.argument_checks import check_arguments
 from keras_bert_suite.data.input_dataset import count_steps
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.layers.eager_pass import eager_pass
+from keras_bert_suite.layers.eager_pass import EagerPass, is_eager_torch
 from keras_bert_suite.replicas import (
     drop_copies,
     find_process,
@@ -114,9 +114,7 @@ class PredictingModel:
         with watch as callbacks:
             given = read(self, x, batch_size=batch_size)
             kwargs = {"verbose": verbose, "callbacks": callbacks}
-            # A callback, or a function in the place of the model, may change the weights.
-            is_repeated = callbacks is None and run is None
-            with lock_weights(self), eager_pass(self, training=False, is_repeated=is_repeated):
+            with lock_weights(self):
                 if not isinstance(given, Rows):
                     return _predict_dataset(self, given, steps, decode, condense, run, **kwargs)
                 if steps is not None:
@@ -161,9 +159,11 @@ def _predict_rows(model, rows, batch_size, decode, condense, run, **kwargs):
     order = np.argsort(visited)
     # The outputs for packed arrays have one length, the length of the arrays.
     have_one_length = windows.is_packed or not _has_open_outputs(model)
+    if source.num_batches > 1 and run is None and kwargs.get("callbacks") is None:
+        run = _repeat_calls(model)
     if source.num_batches == 1 and _is_quiet(**kwargs):
         found = [_run_batch(model, source.pack(batches[0]), run)]
-    elif have_one_length and run is None and keras.config.backend() != "torch":
+    elif have_one_length and run is None:
         found = [keras.Model.predict(model, source.packed(), steps=source.num_batches, **kwargs)]
     else:
         found = _run_batches(model, source.packed(), source.num_batches, run, **kwargs)
@@ -204,6 +204,26 @@ def _run_batch(model, batch, run=None):
     if run is not None:
         return run(x)
     return drop_copies(model, keras.Model.predict_on_batch(model, x))
+
+
+def _repeat_calls(model):
+    """The function that predicts batches under PyTorch, and asks once how layers compute.
+
+    It is for predictions without callbacks, which may change layers. None where Keras predicts all
+    batches itself.
+    """
+    if not is_eager_torch() or model.jit_compile:
+        return None
+    import torch
+
+    with torch.no_grad():
+        calls = EagerPass(model, training=False, is_repeated=True)
+
+    def run(x):
+        with calls.enter():
+            return drop_copies(model, keras.Model.predict_on_batch(model, x))
+
+    return run
 
 
 def _predict_dataset(model, dataset, steps, decode, condense, run, **kwargs):

@@ -1,39 +1,37 @@
-"""What Keras looks up several times in a step under PyTorch, and no step of a `fit` changes."""
+"""What Keras looks up several times in a step under PyTorch."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import keras
 
-from keras_bert_suite.layers.eager_pass import Bound, has_mixed_layers
-from keras_bert_suite.layers.inner_call import find_hooks
+from keras_bert_suite.layers.eager_pass import EagerPass, has_mixed_layers
 
 
 class StepLists:
-    """The layers, weights and metrics of a compiled model, as they are at the first step.
+    """The layers, weights and metrics of a compiled model.
 
     Attributes:
         layers: list of the model and of all layers in it.
         metrics: list of `keras.Metric`.
         trained: list of `keras.Variable`, the weights that the step at hand trains.
-        bound: see `bound_calls`; None where weights are rounded in each step, and in a step with
-            hooks of PyTorch.
+        calls: `EagerPass` of all steps that have these lists. None for a single step, and where
+            each step rounds the weights anew.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, are_kept: bool = False) -> None:
         self.layers = model._flatten_layers()
         self.metrics = model.metrics
-        self.bound: Bound | None = None
-        self._calls: Bound | None = None if has_mixed_layers(self.layers) else {}
-        self._hooks = [hooks for layer in self.layers for hooks in find_hooks(layer)]
         self.trained: list[keras.Variable] = []
+        self.calls: EagerPass | None = None
+        if are_kept and not has_mixed_layers(self.layers):
+            self.calls = EagerPass(model, training=True, is_repeated=True)
         self._weights = [v for v in model.weights if v.path not in model.unused_paths]
         self._are_regularized = any(v.regularizer is not None for v in self._weights)
 
     def begin_step(self, model: Any) -> None:
-        """Looks at what a callback may have changed."""
-        self.bound = None if any(self._hooks) else self._calls
+        """Finds which weights are trained, which `GradualUnfreezing` changes."""
         self.trained = [v for v in self._weights if v.trainable] if model.trainable else []
 
     def have_losses(self) -> bool:
@@ -42,24 +40,45 @@ class StepLists:
 
 
 @contextlib.contextmanager
-def keep_step_lists(model: Any) -> Iterator[None]:
-    """Within it the steps of a model share their lists. Outside each step makes its own."""
+def keep_step_lists(model: Any, callbacks: Any) -> Iterator[None]:
+    """Within it the steps of a model share their lists.
+
+    A callback of a user may change layers, so that with it each step makes its own lists.
+    """
     own = vars(model)  # `setattr` of Keras would track the lists.
-    own["keeps_step_lists"] = True
+    outer = own.get("kept_step_lists")  # A callback may train the model within its training.
+    own["kept_step_lists"] = [] if all(map(_is_known, list_callbacks(callbacks))) else None
     try:
         yield
     finally:
-        del own["keeps_step_lists"]
-        own.pop("kept_step_lists", None)
+        own["kept_step_lists"] = outer
+
+
+def list_callbacks(callbacks: Any) -> Iterable[Any]:
+    """The callbacks of `fit`, which may be one, several, a `CallbackList` or None."""
+    if isinstance(callbacks, keras.callbacks.CallbackList):
+        return callbacks.callbacks
+    return callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
+
+
+def _is_known(callback: Any) -> bool:
+    """Whether a callback changes no layer. A `LambdaCallback` calls functions of a user."""
+    module = type(callback).__module__
+    is_ours = module.startswith(("keras.", "keras_bert_suite."))
+    return callback is None or (is_ours and type(callback) is not keras.callbacks.LambdaCallback)
 
 
 @contextlib.contextmanager
 def use_step_lists(model: Any) -> Iterator[StepLists]:
     """The context of a step. Within it the model finds the lists in `step_lists`."""
     own = vars(model)
-    lists = own.get("kept_step_lists") or StepLists(model)
-    if "keeps_step_lists" in own:
-        own["kept_step_lists"] = lists
+    kept = own.get("kept_step_lists")
+    if kept is None:
+        lists = StepLists(model)
+    else:
+        if not kept:
+            kept.append(StepLists(model, are_kept=True))
+        lists = kept[0]
     lists.begin_step(model)
     own["step_lists"] = lists
     try:

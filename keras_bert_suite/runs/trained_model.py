@@ -1,13 +1,15 @@
 """A model as the trainer wants it: its replicas share each batch."""
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
 import keras
+import keras_hub
 
 from keras_bert_suite.annotations import Inputs, Labels, Tensor
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.layers.eager_pass import eager_pass, to_tensor
+from keras_bert_suite.layers.eager_pass import to_tensor
 from keras_bert_suite.layers.inner_call import choose_call
 from keras_bert_suite.replicas import (
     count_replicas,
@@ -153,9 +155,7 @@ class TrainedModel:
         if keras.config.backend() != "torch" or self.jit_compile:
             return super().train_step(*state, batch)
         with use_step_lists(self) as lists:
-            if lists.bound is None:
-                return super().train_step(batch)
-            with eager_pass(self, training=True, bound=lists.bound):
+            with lists.calls.enter() if lists.calls else contextlib.nullcontext():
                 return super().train_step(batch)
 
     def make_train_function(self, force: bool = False) -> None:
@@ -206,18 +206,24 @@ class TrainedModel:
     def predict_step(self, *arguments: Any) -> Any:
         """See `keras.Model.predict_step`."""
         *state, batch = arguments
-        if keras.config.backend() == "torch" and not self.jit_compile:
-            x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
-            if isinstance(x, dict):
-                x = {name: to_tensor(array) for name, array in x.items()}
-            else:
-                x = keras.tree.map_structure(keras.ops.convert_to_tensor, x)
+        x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
+        if isinstance(x, dict) and self._calls_directly():
+            x = {name: to_tensor(array) for name, array in x.items()}
             return choose_call(self, x)(x, training=False)
         result = super().predict_step(*state, split_rows(batch))
         if not state:
             return result
         outputs, state = result
         return join_rows(outputs), state
+
+    def _calls_directly(self):
+        """Whether `predict_step` leaves out Keras' work for a call, as `choose_call` says."""
+        return (
+            keras.config.backend() == "torch"
+            and not self.jit_compile
+            and self._call_has_training_arg
+            and type(self).__call__ is keras_hub.models.Task.__call__
+        )
 
     @whole_batches()
     @in_scope_of_model

@@ -93,7 +93,7 @@ class TrainingRun:
                 self._begin_again(task, checkpoint, callbacks, verbose, **kwargs)
                 if task.stop_training:
                     epochs = min(epochs, first_epoch)
-            with keep_step_lists(task):
+            with keep_step_lists(task, callbacks):
                 return keras.Model.fit(
                     task,
                     x=batches,

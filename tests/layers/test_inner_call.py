@@ -174,7 +174,7 @@ def ask_keras(monkeypatch, call_whole):
 
     def patch():
         call_whole()
-        no_lists = SimpleNamespace(bound=None)
+        no_lists = SimpleNamespace(calls=None)
         monkeypatch.setattr(
             trained_model, "use_step_lists", lambda model: contextlib.nullcontext(no_lists)
         )
@@ -203,6 +203,10 @@ def hook(block):
     block.intermediate.register_forward_hook(lambda layer, inputs, outputs: outputs / 2)
 
 
+def activate(block):
+    block.feedforward_output.activation = keras.activations.relu
+
+
 @keras.saving.register_keras_serializable(package="guests")
 class Penalty(keras.layers.Layer):
     """Takes the first token, and adds to the loss, as a layer of a guest may."""
@@ -213,7 +217,7 @@ class Penalty(keras.layers.Layer):
 
 
 @pytest.mark.parametrize("pooling", [None, Penalty])
-@pytest.mark.parametrize("change", [None, freeze, hook])
+@pytest.mark.parametrize("change", [None, freeze, hook, activate])
 @pytest.mark.parametrize("case", ["float32", "mixed", "bfloat16", "LoRA"])
 def test_fit_of_many_steps(case, change, pooling, ask_keras):
     """What a step asks is asked at the first step, unless a callback may have changed it."""
@@ -234,6 +238,118 @@ def test_fit_of_many_steps(case, change, pooling, ask_keras):
     assert found == pytest.approx(wanted, rel=1e-5)
     for path, weight in wanted_weights.items():
         np.testing.assert_allclose(weights[path], weight, rtol=1e-4, atol=1e-5, err_msg=path)
+
+
+class CalledTwice(TextClassifier):
+    """Looks at its outputs before they are computed for gradients."""
+
+    def call(self, inputs, training=None, mask=None):
+        import torch
+
+        with torch.no_grad():
+            super().call(inputs, training=training, mask=mask)
+        return super().call(inputs, training=training, mask=mask)
+
+
+class WithTeacher(TextClassifier):
+    """Adds to its loss what a teacher says that changes with each step."""
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        import torch
+
+        with torch.no_grad():
+            said = keras.ops.cast(self.teacher(x, training=False), "float32")
+        self.said.append(to_numpy(said))
+        kernel = self.teacher.backbone.transformer_layers[0].intermediate.kernel
+        kernel.assign(kernel.value * 2)
+        loss = super().compute_loss(x, y, y_pred, sample_weight, training)
+        return loss + keras.ops.mean(said)
+
+
+def test_layers_first_called_without_gradients_get_them():
+    _, arrays = make_task("bert", "float32")
+    task = CalledTwice(BertBackbone(**SIZES), num_classes=2)
+    before = [to_numpy(v.value) for v in task.trainable_variables]
+    task.compile(keras.optimizers.Adam(0.1), jit_compile=False)
+    task.fit(arrays, np.arange(8) % 2, batch_size=2, verbose=0)
+    for old, variable in zip(before, task.trainable_variables, strict=True):
+        # The bias of the keys changes no probability.
+        assert "key/bias" in variable.path or np.abs(to_numpy(variable.value) - old).max() > 0
+
+
+@pytest.mark.parametrize("case", ["float32", "mixed"])
+def test_layers_of_another_model_are_read_anew_in_each_step(case):
+    teacher, arrays = make_task("bert", case)
+    same = {name: np.repeat(x[:1], 8, axis=0) for name, x in arrays.items()}
+    task = WithTeacher(BertBackbone(**SIZES), num_classes=2)
+    vars(task).update(teacher=teacher, said=[])
+    task.compile("adam", jit_compile=False)
+    task.fit(same, np.arange(8) % 2, batch_size=4, verbose=0)
+    assert np.abs(task.said[0] - task.said[1]).max() > 0
+
+
+class Trainer(keras.callbacks.Callback):
+    """Trains the model for a batch whenever an epoch ends."""
+
+    def __init__(self, arrays):
+        super().__init__()
+        self.arrays = arrays
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.fit(self.arrays, np.arange(8) % 2, batch_size=8, verbose=0)
+
+
+def test_a_training_within_a_training():
+    task, arrays = make_task("bert", "float32")
+    task.compile("sgd", jit_compile=False)
+    task.fit(
+        arrays, np.arange(8) % 2, batch_size=4, epochs=2, verbose=0, callbacks=[Trainer(arrays)]
+    )
+    assert int(task.optimizer.iterations) == 2 * (2 + 1)
+
+
+class Doubler(keras.callbacks.Callback):
+    """Doubles a weight after the first batch of a prediction."""
+
+    def on_predict_batch_end(self, batch, logs=None):
+        if batch == 0:
+            kernel = self.model.backbone.transformer_layers[0].intermediate.kernel
+            kernel.assign(kernel.value * 2)
+
+
+@pytest.mark.parametrize("case", ["float32", "mixed"])
+def test_a_callback_of_a_prediction_changes_weights(case):
+    task, arrays = make_task("bert", case)
+    found = task.predict(arrays, batch_size=4, callbacks=[Doubler()], verbose=0)
+    after = task.predict(arrays, batch_size=4, verbose=0)
+    assert (np.abs(found - after).max(axis=1) > 0).sum() == 4
+
+
+@pytest.mark.parametrize("batch_size", [2, 8])
+def test_calls_of_subclasses(batch_size):
+    class WithoutTraining(TextClassifier):
+        def call(self, inputs):
+            return super().call(inputs, training=False) + 1
+
+    class Counted(TextClassifier):
+        calls = 0
+
+        def __call__(self, *args, **kwargs):
+            type(self).calls += 1
+            return super().__call__(*args, **kwargs)
+
+    task, arrays = make_task("bert", "float32")
+    plain = task.predict(arrays, batch_size=batch_size, verbose=0)
+    other = WithoutTraining(task.backbone, num_classes=2)
+    counted = Counted(task.backbone, num_classes=2)
+    for each in (other, counted):
+        each.set_weights(task.get_weights())
+    np.testing.assert_allclose(
+        other.predict(arrays, batch_size=batch_size, verbose=0), plain + 1, rtol=1e-6
+    )
+    Counted.calls = 0
+    counted.predict(arrays, batch_size=batch_size, verbose=0)
+    assert Counted.calls == 8 // batch_size
 
 
 @keras.saving.register_keras_serializable(package="guests")

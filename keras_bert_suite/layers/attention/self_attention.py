@@ -18,7 +18,7 @@ from keras_bert_suite.layers.attention.bucketed_layout import BucketedLayout
 from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import Dense, make_dense
 from keras_bert_suite.layers.dropout import Dropout
-from keras_bert_suite.layers.eager_pass import bound_calls, once, pack, read_weight
+from keras_bert_suite.layers.eager_pass import once, pack, read_weight
 from keras_bert_suite.layers.gates import apply_gate
 from keras_bert_suite.layers.inner_call import call_inner, needs_whole_call
 from keras_bert_suite.layers.torch_products import linear
@@ -335,7 +335,7 @@ def _join_projections(attention: SelfAttention) -> tuple[Tensor, Tensor | None] 
     None where a projection is more than its product, or rounds its weights.
     """
     layers = (attention.query, attention.key, attention.value)
-    if bound_calls() is None or any(
+    if any(
         needs_whole_call(layer)
         or layer.quantization_mode is not None
         or not layer.variable_dtype == layer.compute_dtype == attention.compute_dtype
