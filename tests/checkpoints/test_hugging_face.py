@@ -9,6 +9,7 @@ import transformers
 from peer_weights import run_transformers, to_numpy
 from safetensors.numpy import load_file, save_file
 
+from keras_bert_suite import SegmentPacker, TextClassifier
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint
 from keras_bert_suite.models import BertBackbone
 
@@ -48,6 +49,16 @@ def test_an_argument_goes_before_that_of_the_checkpoint(save_peer, inputs):
     other, _ = save_peer(config={"hidden_act": "relu"}, directory="other")
     other.load_state_dict(peer.state_dict())
     check_same_outputs(backbone, other, inputs)
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+@pytest.mark.parametrize("said", [True, False])
+def test_a_case_goes_before_that_of_the_checkpoint(save_peer, said, lowercase):
+    _, path = save_peer()
+    (path / "tokenizer_config.json").write_text(json.dumps({"do_lower_case": said}))
+    assert SegmentPacker.from_preset(path, lowercase=lowercase).tokenizer.lowercase is lowercase
+    task = TextClassifier.from_preset(path, num_classes=2, lowercase=lowercase)
+    assert task.preprocessor.tokenizer.lowercase is lowercase
 
 
 def test_shards(save_peer, inputs):

@@ -2,6 +2,7 @@
 
 import os
 import random
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,15 @@ from small_texts import VOCABULARY
 from keras_bert_suite import WordCutting, WordPieceTokenizer, read_conll
 from keras_bert_suite.heads.tags.windows import tokenize_rows
 from keras_bert_suite.heads.tags.word_cutting_rules import describe_cutting
+from keras_bert_suite.heads.tags.word_parts import (
+    ATTACHED,
+    BLANK,
+    IDEOGRAPH,
+    LETTER,
+    MARK,
+    NUMBER,
+    character_kinds,
+)
 from keras_bert_suite.tokenizers.joining import join_words
 
 #: Rows of English words, as CoNLL-2003 and OntoNotes have them.
@@ -68,6 +78,29 @@ def test_the_words_of_the_rows_are_found(rows):
 
 def draw_text(random, alphabet):
     return "".join(random.choice(alphabet) for _ in range(random.randrange(20)))
+
+
+#: The beginning of the category of a character in Unicode -> the kinds that it may have.
+KINDS = {
+    "L": {LETTER, IDEOGRAPH},
+    "N": {NUMBER},
+    "Mn": {ATTACHED},
+    "P": {MARK},
+    "Z": {BLANK},
+}
+
+
+def test_kinds_of_characters_are_those_of_unicode():
+    """Also of the letters and numbers in blocks of symbols, such as ℂ, ª and ②."""
+    kinds, former = character_kinds(), unicodedata.ucd_3_2_0
+    for code in range(0x20000):
+        character = chr(code)
+        # Newer characters are unknown to older tables.
+        if former.category(character) == "Cn":
+            continue
+        category = unicodedata.category(character)
+        wanted = KINDS.get(category) or KINDS.get(category[0])
+        assert wanted is None or kinds[code] in wanted, (character, category, kinds[code])
 
 
 HOSTILE = "ab1T n't.,-'&€ 😀中京\u200b\u0301\u3000\ufeff\ud800é"

@@ -27,23 +27,35 @@ def make_weights(*shapes):
     return [torch.tensor(rng.normal(size=s).astype("float32"), requires_grad=True) for s in shapes]
 
 
+def multiply_bound(x, kernel, bias=None, gelu=None):
+    return torch_products.bind_linear(kernel, bias, gelu)(x)
+
+
+@pytest.fixture(params=["asked each time", "asked once", "asked once, and small"])
+def product(request, monkeypatch):
+    """`linear`, or `bind_linear` as a function of the same arguments."""
+    if request.param.endswith("small"):
+        monkeypatch.setattr(torch_products, "_LEAST_PRODUCT", 1 << 40)
+    return torch_products.linear if request.param.endswith("time") else multiply_bound
+
+
 @pytest.mark.parametrize("shape", [(3, 5), (2, 4, 5), (2, 1, 3, 5), (0, 5)])
 @pytest.mark.parametrize("has_bias", [True, False])
 @pytest.mark.parametrize("gelu", [None, "none", "tanh"])
 @pytest.mark.parametrize("grad", [True, False])
-def test_outputs(shape, has_bias, gelu, grad):
+def test_outputs(shape, has_bias, gelu, grad, product):
     x, kernel, bias = make_weights(shape, (5, 7), (7,))
     bias = bias if has_bias else None
     wanted = linear(x, kernel.T, bias)
     wanted = wanted if gelu is None else torch.nn.functional.gelu(wanted, approximate=gelu)
     with torch.set_grad_enabled(grad):
-        got = torch_products.linear(x, kernel, bias, gelu)
+        got = product(x, kernel, bias, gelu)
     assert got.shape == wanted.shape
     np.testing.assert_allclose(*(y.detach().numpy() for y in (got, wanted)), atol=1e-5)
 
 
 @pytest.mark.parametrize("view", ["whole", "transposed", "first rows", "repeated"])
-def test_gradients(view):
+def test_gradients(view, product):
     """Of views too, and of a sum, whose own gradient is one number repeated."""
     make_view = {
         "whole": lambda x: x,
@@ -52,7 +64,7 @@ def test_gradients(view):
         "repeated": lambda x: x[:1].expand(3, -1, -1),
     }[view]
     gradients = []
-    for function in (torch_products.linear, lambda x, k, b: linear(x, k.T, b)):
+    for function in (product, lambda x, k, b: linear(x, k.T, b)):
         x, kernel, bias = make_weights((4, 3, 5), (5, 7), (7,))
         y = function(make_view(x), kernel, bias)
         gradients.append(torch.autograd.grad(y.sum() + (y**2).sum(), (x, kernel, bias)))
@@ -60,9 +72,9 @@ def test_gradients(view):
         np.testing.assert_allclose(got.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-4)
 
 
-def test_gradients_of_gradients():
+def test_gradients_of_gradients(product):
     penalties = []
-    for function in (torch_products.linear, lambda x, k: linear(x, k.T)):
+    for function in (product, lambda x, k: linear(x, k.T)):
         x, kernel = make_weights((4, 5), (5, 7))
         (first,) = torch.autograd.grad((function(x, kernel) ** 2).sum(), x, create_graph=True)
         penalties.append(torch.autograd.grad((first**2).sum(), kernel)[0].numpy())

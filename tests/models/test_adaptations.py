@@ -128,6 +128,19 @@ def test_every_encoder(kind, adaptation):
         assert len(merged.weights) == len(make_encoder(kind).weights)
 
 
+def test_one_of_several_adapters_is_merged():
+    encoder = make_encoder("bert")
+    rows, found = make_rows(encoder), {}
+    for name, adaptation in (("first", kbs.LoRA(2)), ("second", kbs.LoRA(3, targets=".*"))):
+        encoder.add_adapter(adaptation, name)
+        randomize_adapter(encoder, name)
+        found[name] = encode(encoder, rows)  # The one that was added last acts.
+    assert np.abs(found["second"] - found["first"]).max() > 1e-3
+    for name, wanted in found.items():
+        merged = merge_encoder(encoder, name)
+        np.testing.assert_allclose(encode(merged, rows), wanted, atol=2e-5)
+
+
 class Sublayer(AdaptableBlock, keras.layers.Layer):
     """The end of a sublayer whose output is its input times 0.5."""
 

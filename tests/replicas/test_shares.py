@@ -1,10 +1,19 @@
 """The share of a batch that each replica takes."""
 
+from types import SimpleNamespace
+
 import keras
 import numpy as np
 import pytest
 
-from keras_bert_suite.replicas import Member, count_replicas, find_process, take_share
+from keras_bert_suite.replicas import (
+    Member,
+    count_replicas,
+    find_local_replicas,
+    find_process,
+    find_replicas,
+    take_share,
+)
 
 BATCH = (
     {"token_ids": np.arange(20).reshape(10, 2), "padding_mask": np.ones((10, 2))},
@@ -39,3 +48,32 @@ def test_rows_with_different_numbers_of_entries_are_refused():
 def test_without_distribution_there_is_one_replica():
     assert (find_process(), count_replicas()) == (Member(0, 1), 1)
     assert find_process().leads
+
+
+@pytest.mark.parametrize("axes", [("batch", "model"), ("model", "batch")])
+def test_replicas_of_jax_are_the_devices_along_the_axis_of_batches(axes, monkeypatch):
+    sizes = {"batch": 3, "model": 2}
+    mesh = SimpleNamespace(axis_names=axes, shape=tuple(sizes[axis] for axis in axes))
+    distribution = SimpleNamespace(device_mesh=mesh, batch_dim_name="batch")
+    monkeypatch.setattr(keras.config, "backend", lambda: "jax")
+    monkeypatch.setattr(keras.distribution, "distribution", lambda: distribution)
+    assert count_replicas() == 3
+
+
+@pytest.mark.parametrize(
+    ("backend", "members"),
+    [
+        ("torch", (Member(1, 2),)),
+        # A process hands over whole batches.
+        ("jax", (Member(0, 1),)),
+        # A process has all devices of its strategy.
+        ("tensorflow", (Member(0, 3), Member(1, 3), Member(2, 3))),
+    ],
+)
+def test_the_replicas_that_take_rows_from_the_second_of_two_processes(
+    backend, members, monkeypatch
+):
+    monkeypatch.setattr(keras.config, "backend", lambda: backend)
+    monkeypatch.setattr(find_replicas, "find_process", lambda: Member(1, 2))
+    monkeypatch.setattr(find_replicas, "count_replicas", lambda: 3)
+    assert find_local_replicas() == members

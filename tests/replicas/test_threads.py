@@ -8,9 +8,11 @@ import pytest
 from replicas.cases import build_case, check_same, train_case
 from replicas.threads import Threads
 
-from keras_bert_suite import FGM, AdamW
+from keras_bert_suite import FGM, AdamW, MaskedLMLoss, RankingLoss
 from keras_bert_suite.replicas.processes import compare_batches
+from keras_bert_suite.training import ReplacedTokenLoss
 from keras_bert_suite.training.gradient_sums import keep_on_leader
+from keras_bert_suite.training.loss_shares import share_loss
 
 pytestmark = pytest.mark.backend("torch")
 
@@ -38,6 +40,34 @@ def test_two_processes_train_as_one(name, threads):
     wanted = train_case(name, *build_case(name), epochs)
     for found in threads.run(lambda rank: train_case(name, *tasks[rank], epochs)):
         check_same(found, wanted)
+
+
+NUMBERS = np.random.default_rng(0).normal(size=(6, 3, 4)).astype("float32")
+WEIGHTS = np.array([[3, 1, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0], [0, 0, 2], [0, 0, 0]], "float32")
+IDS = np.array([[0, 1, 3], [2, 1, 0], [3, 3, 3], [0, 0, 1], [2, 2, 1], [1, 0, 2]])
+MEANS = ("sum", "sum_over_batch_size", "mean_with_sample_weight")
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
+@pytest.mark.parametrize(
+    ("loss", "y", "outputs", "weights"),
+    [
+        *(
+            (keras.losses.MeanSquaredError(reduction=kind), IDS, NUMBERS[..., 0], WEIGHTS[:, 0])
+            for kind in MEANS
+        ),
+        (MaskedLMLoss(), IDS, NUMBERS, WEIGHTS),
+        (ReplacedTokenLoss(), IDS % 2, NUMBERS[..., 0], WEIGHTS),
+        (RankingLoss(), IDS % 2, NUMBERS[..., 0], WEIGHTS[:, 0]),
+    ],
+    ids=[*MEANS, "words", "tokens", "lists"],
+)
+def test_the_losses_of_unequal_shares_sum_to_the_loss(loss, y, outputs, weights, weighted, threads):
+    """The first process has most of the weight, and the second most of the rows."""
+    columns = [keras.ops.convert_to_tensor(x) for x in (y, outputs, *[weights] * weighted)]
+    parts = [[x[:2] for x in columns], [x[2:] for x in columns]]
+    found = threads.run(lambda rank: float(share_loss(loss)(*parts[rank])))
+    assert sum(found) == pytest.approx(float(loss(*columns)), rel=1e-4)
 
 
 def catch(function):

@@ -1,6 +1,7 @@
 """Batches of columns have the answers of `predict`, whatever holds the columns and the model."""
 
 import pickle
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -16,6 +17,7 @@ from tables import short_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.serving.answer_columns import FORMS
+from keras_bert_suite.serving.saved_model_runtime import SavedModelRuntime
 
 #: The texts that a reader of a table can hand over.
 TEXTS = [text for text in HOSTILE_WORDS if isinstance(text, str)]
@@ -308,6 +310,49 @@ def test_exports(classifier, saved_model, onnx_folder):
         np.testing.assert_allclose(shares, wanted, atol=1e-5)
     with pytest.raises(ValueError, match="A SavedModel answers in one way, got the arguments pro"):
         kbs.BatchPredictor(saved_model, prompt="query").open()
+
+
+class SignatureOnly(SavedModelRuntime):
+    """What a SavedModel says of its inputs."""
+
+    def __init__(self, inputs, said):
+        self.input_names = sorted(inputs)
+        self.description = {
+            "head": "TextClassifier",
+            "input_names": said,
+            "encoder_inputs": {"condition_dim": None},
+        }
+
+
+PAIR = ["premise", "hypothesis"]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said", "columns", "names"),
+    [
+        (["text"], None, None, {"text": "text"}),
+        (["text"], None, ["review"], {"review": "text"}),
+        # The texts of pairs without names come in their order.
+        (["text_a", "text_b"], None, None, {"text_a": "text_a", "text_b": "text_b"}),
+        (["text_a", "text_b"], None, PAIR, {"premise": "text_a", "hypothesis": "text_b"}),
+        (PAIR, PAIR, None, {"hypothesis": "hypothesis", "premise": "premise"}),
+        (PAIR, PAIR, ["a", "b"], {"a": "premise", "b": "hypothesis"}),
+        # Names that an export gave its inputs are in no order.
+        (PAIR, None, ["hypothesis", "premise"], dict(zip(PAIR, PAIR, strict=True))),
+        (PAIR, None, ["a", "b"], None),
+        (PAIR, ["q", "p"], ["a", "b"], None),
+    ],
+)
+def test_the_inputs_that_columns_go_to(tmp_path, monkeypatch, inputs, said, columns, names):
+    answers = SimpleNamespace(model=SignatureOnly(inputs, said))
+    monkeypatch.setattr(kbs.BatchPredictor, "open", lambda self: answers)
+    predictor = kbs.BatchPredictor(tmp_path, columns)
+    if names is None:
+        with pytest.raises(ValueError, match="are hypothesis, premise, in no order, and text_colu"):
+            predictor.find_columns()
+        return
+    assert predictor._find_names() == names
+    assert sorted(predictor.find_columns()) == sorted(names)
 
 
 @pytest.mark.long("serving")

@@ -26,3 +26,12 @@ def test_signatures_answer_as_the_task_does(open_signatures, tmp_path):
         np.testing.assert_allclose(found["probabilities"], wanted, atol=1e-5)
         labels = [label.decode() for label in found["labels"].numpy()]
         assert labels == [task.label_names[i] for i in wanted.argmax(axis=1)]
+
+
+def test_scores_have_a_place_for_each_label():
+    """A runtime compares the places with the labels, and an export knows no number of words."""
+    layer = make_task("patterns")[0].get_layer("word_scores")
+    traced = tf.function(layer).get_concrete_function(
+        tf.TensorSpec([None, None, 28]), tf.TensorSpec([None, None, None], tf.int32)
+    )
+    assert traced.output_shapes.as_list() == [None, 2]

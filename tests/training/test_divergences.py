@@ -8,8 +8,10 @@ import pytest
 import torch
 from keras import ops
 from peer_weights import to_numpy
+from small_tasks import make_task
 from torch.distributions import Bernoulli, Categorical, kl_divergence
 
+from keras_bert_suite import RankingLoss
 from keras_bert_suite.layers import ConditionalRandomField
 from keras_bert_suite.training import Divergence, OutputForm
 
@@ -55,6 +57,52 @@ def test_the_divergence_of_a_form(form, make, oracle):
     np.testing.assert_allclose(to_numpy(divergence.one_way(None, p, q)), oracle(P, Q), atol=1e-6)
     both = oracle(P, Q) if form.kind == "numbers" else oracle(P, Q) + oracle(Q, P)
     np.testing.assert_allclose(to_numpy(divergence.symmetric(None, p, q)), both, atol=1e-6)
+
+
+LISTS = np.array([[1, 0, -1], [0, 2, 1], [2, -1, -1], [-1, -1, -1]], "int32")
+
+
+def of_attributes(p, q):
+    """Three labels of the second attribute count twice."""
+    return of_classes(p[:, :2], q[:, :2]) + 2 * of_classes(p[:, 2:], q[:, 2:])
+
+
+def of_lists(p, q):
+    """Places after the last candidate have a negative label."""
+    rows = [[x[row][LISTS[row] >= 0] for x in (p, q)] for row in range(3)]
+    return np.array([*(of_classes(*row) for row in rows), 0.0])
+
+
+def of_candidates(p, q):
+    each = kl_divergence(*(Bernoulli(logits=torch.tensor(x)) for x in (p, q))).numpy()
+    return np.array([each[row][LISTS[row] >= 0].mean() for row in range(3)] + [0.0])
+
+
+def of_spans(p, q):
+    return of_sets(p.reshape(4, -1), q.reshape(4, -1))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "compiled", "shape", "oracle"),
+    [
+        ("attributes", {"attribute_weights": {"length": 2.0}}, {}, (4, 5), of_attributes),
+        ("rankings", {}, {}, (4, 3), of_lists),
+        ("rankings", {}, {"loss": RankingLoss("pointwise")}, (4, 3), of_candidates),
+        ("spans", {}, {}, (4, 1, 2, 2), of_spans),
+    ],
+    ids=["attributes", "lists", "candidates", "spans"],
+)
+def test_the_divergence_of_a_task_of_its_own(name, settings, compiled, shape, oracle):
+    task = make_task(name)[0]
+    task = type(task).from_config({**task.get_config(), "backbone": task.backbone, **settings})
+    task.compile(**compiled)
+    p, q = np.random.default_rng(2).normal(size=(2, *shape)).astype("float32")
+    divergence = task.find_divergence()
+    labels, *outputs = map(ops.convert_to_tensor, (LISTS, p, q))
+    found = to_numpy(divergence.one_way(labels, *outputs))
+    np.testing.assert_allclose(found, oracle(p, q), atol=1e-5)
+    found = to_numpy(divergence.symmetric(labels, *outputs))
+    np.testing.assert_allclose(found, oracle(p, q) + oracle(q, p), atol=1e-5)
 
 
 def test_others_have_none():

@@ -160,6 +160,32 @@ def test_passes_with_the_same_dropout_are_one_plain_step():
         np.testing.assert_allclose(common[path], array, atol=1e-6, err_msg=path)
 
 
+@pytest.mark.backend("torch")
+@pytest.mark.parametrize(
+    ("technique", "passes"),
+    [(FreeLB(steps=3), 3), (VAT(steps=2), 4), (SMART(steps=2), 4)],
+    ids=["FreeLB", "VAT", "SMART"],
+)
+def test_moved_passes_repeat_the_dropout_of_the_first(technique, passes):
+    """Otherwise their outputs would differ by the dropout, and not by the move alone."""
+    task, (x, y) = make("texts", dropout=0.5)
+    seen, layer = [], task.backbone.embeddings.embeddings_dropout
+    call = layer.call
+
+    def record(states, training=None):
+        found = call(states, training=training)
+        seen.append(to_numpy(found) == 0)
+        return found
+
+    task.compile(keras.optimizers.SGD(RATE), technique=technique)
+    task.train_on_batch(x, y)
+    layer.call = record
+    task.train_on_batch(x, y)
+    assert len(seen) >= passes and 0 < seen[0].mean() < 1
+    for other in seen[1:passes]:
+        np.testing.assert_array_equal(other, seen[0])
+
+
 @pytest.mark.parametrize(
     "technique",
     [

@@ -47,6 +47,15 @@ OFFICIAL = {
     "wnli": ("index sentence1 sentence2 label", [["0", "A", "B", "1"]], [["A"], ["B"]], ["1"]),
 }  # fmt: skip
 
+#: task -> its labels, in the order of their ids in the data set "glue" of Hugging Face. Those of
+#: the other tasks are "0" and "1".
+NAMES = {
+    "stsb": ["score"],
+    "mnli": ["entailment", "neutral", "contradiction"],
+    "qnli": ["entailment", "not_entailment"],
+    "rte": ["entailment", "not_entailment"],
+}
+
 
 def write_file(folder, task, file, header, rows):
     path = folder / GLUE_TASKS[task].folder / file
@@ -64,6 +73,7 @@ def test_the_official_form(name, tmp_path):
     read = read_glue(tmp_path, name)
     assert read.x == (tuple(texts) if len(texts) > 1 else texts[0])
     assert read.y == labels and len(read) == 1
+    assert read.label_names == NAMES.get(name, ["0", "1"])
     assert list(find_tasks(tmp_path, [name])[1]) == [name]  # There is no dev file.
 
 
