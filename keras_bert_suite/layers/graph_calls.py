@@ -149,7 +149,7 @@ def _call_layer(layer: Any, *args: Any, training: bool, **kwargs: Any) -> Any:
         inputs = find_plain_inputs(layer, args[0], training, kwargs.get("mask"))
         if inputs is not None:
             return run_graph(layer, inputs, training)
-    if call is layer or _takes_training(layer.__class__):
+    if call is layer or takes_training(layer.__class__):
         kwargs["training"] = training
     return call(*args, **kwargs)
 
@@ -167,5 +167,6 @@ def _is_functional(layer: Any) -> bool:
 
 
 @functools.cache
-def _takes_training(cls: Any) -> bool:
+def takes_training(cls: Any) -> bool:
+    """Whether the `call` of a class of layers has an argument `training`."""
     return "training" in inspect.signature(cls.call).parameters

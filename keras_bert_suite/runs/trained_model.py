@@ -10,6 +10,7 @@ import keras_hub
 from keras_bert_suite.annotations import Inputs, Labels, Tensor
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers.eager_pass import to_tensor
+from keras_bert_suite.layers.graph_calls import takes_training
 from keras_bert_suite.layers.inner_call import choose_call
 from keras_bert_suite.replicas import (
     count_replicas,
@@ -221,7 +222,7 @@ class TrainedModel:
         return (
             keras.config.backend() == "torch"
             and not self.jit_compile
-            and self._call_has_training_arg
+            and takes_training(type(self))
             and type(self).__call__ is keras_hub.models.Task.__call__
         )
 
