@@ -80,6 +80,9 @@ def test_the_table_the_file_and_the_picture(report, tmp_path):
     lowest = f"{min(swap.scores):.4f}"
     assert cells == ["swap 0.1", f"{swap.score:.4f}", f"{change:+.4f}", lowest, share]
     assert lines[-1].startswith("| DeepWordBug            |   12 |")
+    # Without a blank line between them, Markdown reads one table.
+    tables = [table.splitlines() for table in str(report).split("\n\n")]
+    assert [len(table) - 2 for table in tables] == [1 + len(report.noises), len(report.attacks)]
 
     report.save(tmp_path / "report.json")
     saved = json.loads((tmp_path / "report.json").read_text("utf-8"))

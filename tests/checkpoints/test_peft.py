@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import to_numpy
+from safetensors.numpy import load_file
 from tables import everywhere_for
 
 import keras_bert_suite as kbs
@@ -164,6 +165,31 @@ def test_folder_is_read_and_written(family, tmp_path):
     plain = getattr(transformers, FAMILIES[family][0]).from_pretrained(base)
     again = peft.PeftModel.from_pretrained(plain, tmp_path / "ours").eval()
     np.testing.assert_allclose(score_theirs(again, rows), score_ours(task, rows), atol=1e-5)
+
+
+@pytest.mark.parametrize("policy", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_new_adapter_is_written(family, policy, tmp_path):
+    """Whole modules, in float32: also what is not trained of them, as the pooler of a RoBERTa."""
+    import peft
+    import transformers
+
+    _, base = make_theirs(tmp_path, family)
+    task = make_ours(base, dtype=policy)
+    rows = make_rows(task)
+    task.adapt(kbs.LoRA(2), verbose=False)
+    for weight in task.trainable_weights:
+        weight.assign(weight + 0.1)
+    task.save_peft(tmp_path / "ours", base=str(base))
+    tensors = load_file(tmp_path / "ours" / "adapter_model.safetensors")
+    assert {array.dtype for array in tensors.values()} == {np.dtype("float32")}
+    opened = make_ours(base, dtype=policy)
+    opened.load_adapter(tmp_path / "ours")
+    np.testing.assert_array_equal(score_ours(opened, rows), score_ours(task, rows))
+    if policy == "float32":
+        plain = getattr(transformers, FAMILIES[family][0]).from_pretrained(base)
+        again = peft.PeftModel.from_pretrained(plain, tmp_path / "ours").eval()
+        np.testing.assert_allclose(score_theirs(again, rows), score_ours(task, rows), atol=1e-5)
 
 
 @pytest.mark.parametrize("head", HEADS)

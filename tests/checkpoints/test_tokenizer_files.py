@@ -91,6 +91,7 @@ def test_texts_that_are_cut_at_their_beginning(tmp_path):
     assert packer.pack(["a b!"])["token_ids"].tolist() == [[2, 6, 10, 3]]
 
 
+@pytest.mark.parametrize("added", [[], ["NATO"]])  # A token that is found before lowercasing.
 @pytest.mark.parametrize(
     "pieces, lowercase, warning",
     [
@@ -103,11 +104,13 @@ def test_texts_that_are_cut_at_their_beginning(tmp_path):
         ([*UNCASED[:5], "京"], False, None),
     ],
 )
-def test_a_vocabulary_of_another_case(tmp_path, pieces, lowercase, warning):
+def test_a_vocabulary_of_another_case(tmp_path, pieces, lowercase, warning, added):
     def wanted(message):
         return pytest.warns(UserWarning, match=message) if message else contextlib.nullcontext()
 
     write(tmp_path, pieces, tokenizer_config={"do_lower_case": lowercase})
+    if added:
+        write(tmp_path, added_tokens={token: len(pieces) for token in added})
     with wanted(warning):
         open_tokenizer(tmp_path)
     # The remedy ends the warning.

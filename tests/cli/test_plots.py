@@ -62,6 +62,10 @@ def test_a_confusion_matrix(tmp_path):
     np.testing.assert_allclose(axes.images[0].get_array(), shares)
     numbers = {text.get_position(): text.get_text() for text in axes.texts}
     assert numbers[1, 1] == "2\n66.7%" and numbers[0, 1] == "1\n33.3%" and len(numbers) == 9
+    for axis in (axes.xaxis, axes.yaxis):
+        places = zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)
+        assert {place: label.get_text() for place, label in places} == dict(enumerate(names))
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("predicted", "true")
     assert axes.get_title() == "Accuracy 75.0%"
     assert imread(tmp_path / "matrix.png")[..., :3].std() > 0.05
 

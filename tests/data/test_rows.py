@@ -5,10 +5,12 @@ from collections import UserDict
 from types import MappingProxyType
 
 import numpy as np
+import pandas
 import pytest
 from small_texts import VOCABULARY
 from transformers import BertTokenizer
 
+from keras_bert_suite.data.arrays import as_array, map_arrays
 from keras_bert_suite.data.rows import Rows
 
 TEXTS = ["the good film", "bad"]
@@ -31,6 +33,28 @@ def test_columns_of_other_lengths_are_named():
         Rows.read(TEXTS, [0], features=features)
     with pytest.raises(ValueError, match="The columns are the texts a, and also b, which are no"):
         Rows.read({"a": TEXTS, "b": [1, 2]}, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        *(([True, False], "b"), ([np.True_, np.False_], "b"), ([2, -1], "i")),
+        *(([np.int32(2), np.uint8(1)], "i"), ([2.5, 1], "f"), ([np.float32(2.5), 1], "f")),
+        *((["a", "b"], "O"), ([None, 1.0], "O"), ([np.True_, "b"], "O"), ([[1], [2, 3]], "O")),
+    ],
+)
+def test_objects_are_numbers_if_each_of_them_is_one(values, kind):
+    column = np.empty(2, dtype=object)
+    column[:] = values
+    for given in (column, pandas.Series(values, dtype=object)):
+        array = as_array(given)
+        assert (array.dtype.kind, array.tolist()) == (kind, values)
+
+
+def test_columns_are_nested_to_any_depth():
+    columns = (np.ones(2), None, (np.zeros(1), {"a": np.ones(3), "b": (None, np.ones(4))}))
+    assert map_arrays(len, columns) == (2, None, (1, {"a": 3, "b": (None, 4)}))
+    assert map_arrays(len, None) is None and map_arrays(len, [1, 2]) == 2
 
 
 @pytest.fixture(scope="module")

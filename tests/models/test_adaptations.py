@@ -141,6 +141,24 @@ def test_one_of_several_adapters_is_merged():
         np.testing.assert_allclose(encode(merged, rows), wanted, atol=2e-5)
 
 
+@pytest.mark.parametrize("policy", ["float32", "bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("adaptation", ["LoRA", "Houlsby", "Pfeiffer", "prompt"])
+def test_an_adapter_computes_as_its_encoder(adaptation, policy):
+    """Its weights are float32, as LoRA's in Keras. The policy of the process says nothing."""
+    encoder = kbs.BertBackbone(**SIZES, dtype=policy)
+    before = {weight.path for weight in encoder.weights}
+    usual = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("float64")
+    try:
+        encoder.add_adapter(ADAPTATIONS[adaptation])
+    finally:
+        keras.config.set_dtype_policy(usual)
+    owners = [x for x in encoder._flatten_layers() if {w.path for w in x.weights} - before]
+    new = [weight for weight in encoder.weights if weight.path not in before]
+    assert new and {weight.dtype for weight in new} == {"float32"}
+    assert {layer.compute_dtype for layer in owners} == {encoder.compute_dtype}
+
+
 class Sublayer(AdaptableBlock, keras.layers.Layer):
     """The end of a sublayer whose output is its input times 0.5."""
 

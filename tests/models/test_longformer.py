@@ -17,11 +17,11 @@ from small_byte_pairs import MERGES, make_vocabulary
 from small_tasks import LONGFORMER, compile_model, make_task, predict, predicted_columns
 from small_texts import VOCABULARY
 
+import keras_bert_suite as kbs
 from keras_bert_suite import (
     BertBackbone,
     BytePairTokenizer,
     LongformerBackbone,
-    NezhaBackbone,
     Pretrainer,
     QuestionAnswerer,
     RobertaBackbone,
@@ -393,8 +393,6 @@ def test_models_that_cannot_be(tmp_path):
         LongformerBackbone(V, **SIZES, global_tokens="all")
     with pytest.raises(ValueError, match="attention_pattern must be 'bidirectional', got 'left"):
         LongformerBackbone(V, **SIZES, attention_pattern="left_to_right")
-    with pytest.raises(ValueError, match="whose layers it has, .*got a NezhaBackbone"):
-        LongformerBackbone.from_encoder(NezhaBackbone(V, **SIZES), separator_id=2)
     causal = BertBackbone(V, **SIZES, attention_pattern="left_to_right")
     with pytest.raises(ValueError, match="got a BertBackbone with 'left_to_right'"):
         LongformerBackbone.from_encoder(causal, separator_id=2)
@@ -409,6 +407,19 @@ def test_models_that_cannot_be(tmp_path):
         save_hugging_face(longformer, tmp_path / "segments")
     with pytest.raises(ValueError, match="computes the same as LongformerBackbone"):
         save_keras_hub(longformer, tmp_path / "preset")
+
+
+@pytest.mark.parametrize(
+    "cls",
+    [
+        *(kbs.AlbertBackbone, kbs.BartBackbone, kbs.ModernBertBackbone, kbs.NezhaBackbone),
+        *(kbs.RoFormerBackbone, kbs.XLNetBackbone, LongformerBackbone),
+    ],
+)
+def test_no_encoder_of_other_layers_is_continued(cls):
+    encoder = cls(V, **SIZES)
+    with pytest.raises(ValueError, match=f"whose layers it has, .*got an? {cls.__name__}"):
+        LongformerBackbone.from_encoder(encoder, separator_id=2)
 
 
 @pytest.mark.parametrize("windows", [5, [4], "4", [4, 3], True])

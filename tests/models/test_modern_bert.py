@@ -205,6 +205,14 @@ def test_a_mix_of_all_layers_trains_the_last_norm():
     assert any(path.startswith("pooler/") for path in classifier.unused_paths)
 
 
+@pytest.mark.parametrize("name", ["masks", "patterns", "pretraining"])
+def test_a_head_on_guesses_of_tokens_trains_the_layer_before_them(name):
+    """The dense layer and the norm of transformers' `ModernBertPredictionHead`."""
+    task, _ = make_task(name, MODERN_BERT)
+    paths = {weight.path for weight in task.backbone.token_transform.weights}
+    assert paths and paths <= {weight.path for weight in task.trainable_variables}
+
+
 def test_kerashub_has_no_such_model(tmp_path):
     with pytest.raises(ValueError, match="computes the same as ModernBertBackbone"):
         save_keras_hub(ModernBertBackbone(9, **SIZES), tmp_path / "preset")

@@ -236,6 +236,26 @@ def test_labels_are_aligned_by_their_names(name):
             assert_close(*map(list, probabilities))
 
 
+class Noted(keras.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def on_predict_begin(self, logs=None):
+        self.calls.append(self.model)
+
+    def on_predict_batch_begin(self, batch, logs=None):
+        self.calls.append(batch)
+
+
+@pytest.mark.parametrize("name", ["texts", "spans"])  # The answers of spans are condensed.
+def test_each_task_gets_the_arguments_of_predict(name, capsys):
+    tasks, noted = make_tasks(name)[:2], Noted()
+    kbs.Ensemble(tasks).predict(ask(name, tasks[0]), 4, verbose=0, callbacks=[noted])
+    assert noted.calls == [tasks[0], 0, 1, 2, tasks[1], 0, 1, 2]
+    assert not capsys.readouterr().out
+
+
 def test_transitions_are_averaged():
     tasks = make_tasks("chains")
     ensemble = kbs.Ensemble(tasks, SHARES)

@@ -1,8 +1,12 @@
 """Ids of labels that are no ids, for each task that takes ids; and two pairs of texts in a list."""
 
+import numpy as np
 import pytest
 from heads.cases import CASES, PAIRS, TASKS
 from small_tasks import make_task
+from small_texts import ONE_LAYER, VOCABULARY
+
+import keras_bert_suite as kbs
 
 
 @pytest.fixture(
@@ -36,3 +40,27 @@ def test_two_pairs_are_no_two_columns(task):
     for x in (pairs, list(map(list, pairs))):
         with pytest.raises(ValueError, match=r"tuple\(map\(list, zip\(\*"):
             model.data.read(x)
+
+
+def make_writer(cls):
+    backbone = kbs.BartBackbone(**ONE_LAYER)
+    return cls(backbone, preprocessor=kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), 16))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("texts", "words", "continuations", "targets", "corrupted texts"),
+        *(kbs.Seq2Seq, kbs.Seq2SeqPretrainer),  # On a BartBackbone, whose encoder is a part of it.
+    ],
+)
+def test_tokens_that_the_encoder_does_not_know(kind):
+    model = make_task(kind)[0] if isinstance(kind, str) else make_writer(kind)
+    size = len(VOCABULARY)
+    names = [name for name in model.input if name in model.data.encoder.names]
+    x = {name: np.ones((2, 4), "int32") for name in names}
+    model.data.read(x)
+    for wrong in (-1, size):
+        ids = np.array([[1, 2, wrong, 0]] * 2)
+        with pytest.raises(ValueError, match=rf"token_ids must be in \[0, {size}\)"):
+            model.data.read({**x, "token_ids": ids})

@@ -12,6 +12,7 @@ from small_tasks import compile_model, make_task
 from tables import left_out, short_for
 
 import keras_bert_suite as kbs
+from keras_bert_suite.heads.base.inner_states import inline_graph
 from keras_bert_suite.runs.model_variables import copy_variables
 
 RATE = 0.1
@@ -181,6 +182,24 @@ def test_a_file_opens_without_its_teacher(fault, tmp_path):
         opened.train_on_batch(x, y)
     opened.compile(technique=kbs.Distillation(teacher, terms=[kbs.HiddenStates()]))
     opened.train_on_batch(x, y)
+
+
+def test_a_layer_is_called_once_for_the_same_arguments_only():
+    """Also where they differ in what has a name."""
+
+    class Scaled(keras.layers.Layer):
+        def call(self, x, by=1.0, beside=0.0):
+            return x * by + beside
+
+    scaled, x, calls = Scaled(), keras.Input((2,)), {}
+    twice, thrice = scaled(x, by=2.0), scaled(x, by=3.0)
+    model = keras.Model(x, [twice, thrice, scaled(x, beside=twice), scaled(x, beside=thrice)])
+    again = keras.Model(x, inline_graph(model, x, calls))
+    number = len(calls)
+    inline_graph(keras.Model(x, thrice), x, calls)
+    assert number == len(calls) == 4
+    rows = np.ones((1, 2), "float32")
+    assert [to_numpy(y).tolist() for y in again(rows)] == [[[n, n]] for n in (2.0, 3.0, 3.0, 4.0)]
 
 
 def test_a_killed_training_goes_on_with_the_same_teacher(tmp_path):

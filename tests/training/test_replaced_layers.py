@@ -1,5 +1,7 @@
 """Theseus and LayerDrop, against transformers' model with the layers of a step."""
 
+import re
+
 import keras
 import numpy as np
 import pytest
@@ -165,6 +167,14 @@ def test_a_file_keeps_them(tmp_path):
         for each in (task, opened):
             each.train_on_batch(x, y)
         assert_same(opened, all_arrays(task))
+    # A file without its teacher still names it.
+    path = tmp_path / "teacher.keras"
+    path.rename(tmp_path / "moved.keras")
+    opened = keras.saving.load_model(tmp_path / "task.keras")
+    assert opened.technique.get_config() == task.technique.get_config()
+    assert opened.technique.facts == task.technique.facts
+    with pytest.raises(ValueError, match=re.escape(str(path))):
+        opened.train_on_batch(x, y)
 
 
 def test_packed_rows_lose_the_same_layers():

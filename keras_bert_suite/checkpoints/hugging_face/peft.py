@@ -106,7 +106,8 @@ def save_peft(model, adaptation, weights, path, base=None):
     saved = dict.fromkeys(map(spell.saved_module, others))
     for own, weight in weights_by_path(model).items():
         has_name = spell.names.their_name(own) is not None
-        if has_name and spell.saved_module(own) in saved and own not in others:
+        # As peft finds them: the `classifier` of a DistilBERT names its `pre_classifier` too.
+        if has_name and spell.saved_module(own).endswith((*saved,)) and own not in others:
             others[own] = keras.ops.convert_to_numpy(keras.ops.cast(weight, "float32"))
     for own, value in others.items():
         name, transform = spell.names.their_name(own)

@@ -80,6 +80,22 @@ def test_wrong_spans(problem, span, message, fixed, tmp_path):
         read_annotations(write(tmp_path / "one.jsonl", [span]), errors="skip", offsets="characters")
 
 
+def test_each_text_counts_once(tmp_path):
+    """Of several wrong texts, of which one has two errors of one kind, and one of two kinds."""
+    right, ((empty, *_), *_), ((spaces, *_),) = (
+        *([span for span, _ in RIGHT], WRONG["a span that is empty or not within its text"]),
+        WRONG["a span of spaces alone"],
+    )
+    others = [[*right, empty, empty], right, [*right, spaces], [*right, empty, spaces], right]
+    path = write(tmp_path / "all.jsonl", *others)
+    with pytest.raises(ValueError, match="3 of 5 texts have such errors"):
+        read_annotations(path)
+    said = "of 5 texts 2 with a span that is empty .*; 2 with a span of spaces alone"
+    with pytest.warns(UserWarning, match=said):
+        read = read_annotations(path, errors="skip")
+    assert [*read.corrected.values()] == [[1, 4], [3, 4]]
+
+
 def test_repeated_nested_and_crossing_spans_are_read(tmp_path):
     spans = [[0, 13, "A"], [0, 3, "B"], [0, 3, "B"], [0, 3, "C"], [8, 18, "D"], [0, 3, ["B", "E"]]]
     read = read_annotations(write(tmp_path / "all.jsonl", spans))
