@@ -50,7 +50,12 @@ class Moves:
         return self.find_gradients(loss), by_words
 
     def scale(self, array, to):
-        """An array whose rows get other norms: a number, or a function of the norms."""
+        """An array whose rows get other norms: a number, or a function of the norms.
+
+        Tokens come before rows in an XLNet.
+        """
+        if array.shape[1] == len(self.labels):
+            return self.scale(array.transpose(0, 1), to).transpose(0, 1)
         rows = array.reshape(len(self.labels), -1)
         norms = rows.norm(dim=1, keepdim=True)
         return (rows / norms * (to(norms) if callable(to) else to)).reshape(array.shape)

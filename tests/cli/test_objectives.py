@@ -107,6 +107,7 @@ def test_a_second_phase_and_a_killed_run_keep_the_objective(run, runs, corpus, t
     assert status == 1 and "--objective was 'replaced_tokens' and is 'masked_lm'" in err
 
 
+@pytest.mark.filterwarnings("ignore:.*this head of the pretrainer is new and random")
 @pytest.mark.parametrize(
     ("objective", "modes"),
     [
