@@ -47,6 +47,8 @@ class EagerPass:
         is_repeated: bool = False,
         has_steps: bool = False,
     ) -> None:
+        import torch
+
         policy = getattr(model, "backbone", model).dtype_policy
         is_mixed = policy.compute_dtype != policy.variable_dtype
         self.device = keras.ops.convert_to_tensor(0).device
@@ -56,6 +58,7 @@ class EagerPass:
         self.bound: dict[Any, Callable[..., Tensor]] = {}
         layers = model._flatten_layers() if is_repeated or has_steps else []
         self._own = set(map(id, layers))
+        self._takes_gradients = torch.is_grad_enabled
         self._is_mixed = has_mixed_layers(layers)
 
     @contextlib.contextmanager
@@ -80,10 +83,8 @@ class EagerPass:
 
         It is the dtype to which weights are rounded here, or None, and whether gradients are taken.
         """
-        import torch
-
         scope = get_autocast_scope() if self._is_mixed else None
-        return scope and scope.dtype, torch.is_grad_enabled()
+        return scope and scope.dtype, self._takes_gradients()
 
 
 @contextlib.contextmanager
