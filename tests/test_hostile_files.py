@@ -98,5 +98,7 @@ def test_lengths_that_contradict_each_other(tmp_path):
     lengths["sentence_lengths"] = lengths["sentence_lengths"][1:]
     np.savez(folder / "shard-00000.npz", **lengths)
     seal_shards(folder)
-    with pytest.raises(ValueError, match=r"shard-00000\.npz is damaged: the manifest describes other arrays"):
+    with pytest.raises(
+        ValueError, match=r"shard-00000\.npz is damaged: the manifest describes other arrays"
+    ):
         open_corpus(folder).read_block(0)
