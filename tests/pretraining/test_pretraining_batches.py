@@ -354,7 +354,8 @@ def test_memory_does_not_grow_with_the_corpus(monkeypatch):
             gc.collect()  # When it runs by itself depends on the tests before.
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert 1e5 < peaks[0] and peaks[1] < 1.2 * peaks[0]
+    # The corpus grows twentyfold. What other threads of the process allocate is counted, too.
+    assert 1e5 < peaks[0] and peaks[1] < 1.5 * peaks[0]
 
 
 @pytest.mark.parametrize("unit", ["token", "word", "span", "ngram"])
