@@ -1,7 +1,7 @@
 """What Keras looks up several times in a step under PyTorch."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import keras
@@ -47,29 +47,22 @@ def keep_step_lists(model: Any, callbacks: Any) -> Iterator[None]:
     """
     own = vars(model)  # `setattr` of Keras would track the lists.
     outer = own.get("kept_step_lists")  # A callback may train the model within its training.
-    own["kept_step_lists"] = [] if all(map(_is_known, list_callbacks(callbacks))) else None
+    callbacks = getattr(callbacks, "callbacks", callbacks) or ()  # Of a `CallbackList`, its list.
+    own["kept_step_lists"] = [] if all(map(_is_known, callbacks)) else None
     try:
         yield
     finally:
         own["kept_step_lists"] = outer
 
 
-def list_callbacks(callbacks: Any) -> Iterable[Any]:
-    """The callbacks of `fit`, which may be one, several, a `CallbackList` or None."""
-    if isinstance(callbacks, keras.callbacks.CallbackList):
-        return callbacks.callbacks
-    return callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
-
-
 def _is_known(callback: Any) -> bool:
     """Whether a callback changes no layer. A `LambdaCallback` calls functions of a user."""
-    module = type(callback).__module__
-    is_ours = module.startswith(("keras.", "keras_bert_suite."))
-    return callback is None or (is_ours and type(callback) is not keras.callbacks.LambdaCallback)
+    is_ours = type(callback).__module__.startswith(("keras.", "keras_bert_suite."))
+    return is_ours and type(callback) is not keras.callbacks.LambdaCallback
 
 
 @contextlib.contextmanager
-def use_step_lists(model: Any) -> Iterator[StepLists]:
+def use_step_lists(model: Any) -> Iterator[None]:
     """The context of a step. Within it the model finds the lists in `step_lists`."""
     own = vars(model)
     kept = own.get("kept_step_lists")
@@ -82,6 +75,7 @@ def use_step_lists(model: Any) -> Iterator[StepLists]:
     lists.begin_step(model)
     own["step_lists"] = lists
     try:
-        yield lists
+        with lists.calls.enter() if lists.calls else contextlib.nullcontext():
+            yield
     finally:
         del own["step_lists"]

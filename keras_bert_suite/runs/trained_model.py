@@ -1,6 +1,5 @@
 """A model as the trainer wants it: its replicas share each batch."""
 
-import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -155,9 +154,8 @@ class TrainedModel:
         check_memory(self, keras.utils.unpack_x_y_sample_weight(batch)[0])
         if keras.config.backend() != "torch" or self.jit_compile:
             return super().train_step(*state, batch)
-        with use_step_lists(self) as lists:
-            with lists.calls.enter() if lists.calls else contextlib.nullcontext():
-                return super().train_step(batch)
+        with use_step_lists(self):
+            return super().train_step(batch)
 
     def make_train_function(self, force: bool = False) -> None:
         """Keras' `train_function`; under JAX on a CPU one that compiles in less time.

@@ -1,4 +1,4 @@
-"""Chinese characters that sound alike, and those that a wrong key of a pinyin gives.
+"""Chinese characters that sound alike, and characters whose pinyin differs by a wrong key.
 
 Nearly all characters of running text are among the 3,755 of level 1 of GB 2312. The standard sorts
 them by pinyin, and Python's codec has their order. So the first character of each syllable is all

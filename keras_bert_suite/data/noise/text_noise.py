@@ -36,8 +36,8 @@ class TextNoise:
     is then changed by itself, so the labels of words stay right.
 
     Args:
-        kinds: str or list of str, see above. With several kinds each has the same share of the
-            rate, among those that find a place in the text.
+        kinds: str or list of str, see above. Several kinds share the rate equally. A kind without a
+            place in the text takes no share.
         rate: float from 0 to 1, the probability that a place is changed. A place of most kinds is a
             character, that of a swap two neighbours, and that of a lost space a space. Changes do
             not overlap.
