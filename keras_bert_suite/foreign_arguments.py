@@ -1,4 +1,4 @@
-"""What stands here for the arguments of other libraries.
+"""Names of arguments in other libraries, and of their counterparts here.
 
 The names are those of transformers, sentence-transformers, simpletransformers, bert4keras, KerasHub
 and Google's scripts.
@@ -95,7 +95,7 @@ _HEADS = (
 )
 _CONDITION = (
     ("norm_condition",),
-    "Norms with a condition are those of a backbone with `norm_condition=NormCondition(width)`.",
+    "The backbone makes norms with a condition: `norm_condition=NormCondition(width)`.",
 )
 _DEVICE = (), "Keras chooses the device. To choose it, work within `keras.device('cpu')`."
 _FEATURES = (

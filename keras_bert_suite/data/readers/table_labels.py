@@ -184,7 +184,7 @@ class TableLabels:
 
     @property
     def _may_be_bits(self):
-        """Whether the names are those of lists of 0 and 1."""
+        """Whether the names are 0, 1, 2 and so on, as lists of 0 and 1 get them."""
         names = self.names
         return self.class_names is None and names == list(map(str, range(len(names))))
 
@@ -219,7 +219,7 @@ class TableLabels:
             )
 
     def name(self, table, rows, labels):
-        """list of the names of labels, those of `rows`. Suspicious labels are a warning."""
+        """list of the names of the labels of `rows`. Suspicious labels are a warning."""
         sets = [(own,) if isinstance(own, str) else own for own in labels]
         names = list_label_names(itertools.chain.from_iterable(sets))
         _warn_of_alike_labels(table, rows, sets, names)

@@ -84,8 +84,8 @@ def read_table(
         quoting: `csv.QUOTE_MINIMAL`: fields with a delimiter, a quote or a line end are in quotes,
             as pandas and `csv` write them. `csv.QUOTE_NONE`: quotes have no meaning. None: as said
             above.
-        label_names: list of str, the labels that there may be, in their order: for a dev or test
-            file those of the training file, `train.label_names`. None for all labels of the file.
+        label_names: list of str, the labels that there may be, in their order; for a dev or test
+            file `train.label_names` of the training file. None for all labels of the file.
         errors: what becomes of rows that cannot be read: a text or a label is missing, a label is
             none of `label_names` or no finite number, a feature is of another kind, or a row has
             more or fewer fields than the first line. "raise": one error names the first such lines,

@@ -65,7 +65,7 @@ class AttributeClassifier(Task, keras_hub.models.Task):
 
     HEAD = attributes.HEAD
     head_name = "attribute_classifier"
-    loss_advice = "The labels are those of several attributes. Leave `loss` out."
+    loss_advice = "A row has a label for each attribute. Leave `loss` out."
     metric_advice = (
         "It does not tell the attributes apart. Pass 'accuracy', over all attributes. `score` has "
         "the accuracy and the macro F1 of each attribute."
