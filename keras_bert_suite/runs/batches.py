@@ -10,7 +10,7 @@ from collections.abc import Callable
 import grain
 import keras
 
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_integer, with_article
 from keras_bert_suite.data.input_dataset import (
     compare_dataset,
     is_dataset,
@@ -61,7 +61,12 @@ class Batches:
         return num_batches(self.dataset)
 
     def packed(self, total=None, first=0, shuffle=False):
-        """The dataset that Keras' own `fit` takes. Arguments: as for `preprocess_batches`."""
+        """The dataset that Keras' own `fit` takes: each batch, packed, and cut for the replicas.
+
+        `total` is the number of batches that will be read, of all epochs together, or None for one
+        pass. The `first` batches are left out. With `shuffle` those of a `PyDataset` come in a
+        fresh order each pass. See `preprocess_batches`.
+        """
         if self._is_compared:
             whole = preprocess_batches(
                 self.dataset, self.pack, total, first, shuffle, in_graph=False
@@ -144,6 +149,45 @@ def read(model, x, y=None, sample_weight=None, labelled=False, **given):
         model.check_dataset(x)
         return x
     return model.data.read(x, y, sample_weight, labelled)
+
+
+def hold_out(model, given, validation_data=None, validation_split=None, batch_size=None):
+    """Sets the validation rows of a `fit` apart.
+
+    Args:
+        model: task.
+        given: `Rows` or a dataset, from `read`.
+        validation_data, validation_split: as for `Task.fit`.
+        batch_size: int, the size of the batches of `validation_data`, or None.
+
+    Returns:
+        (`Rows` or a dataset to train on; the same to validate on, or None).
+    """
+    if validation_split and not isinstance(given, Rows):
+        raise ValueError(
+            "validation_split needs rows in memory. With a dataset, pass `validation_data`."
+        )
+    if validation_data is None:
+        return given.split(validation_split) if validation_split else (given, None)
+    if not isinstance(validation_data, (tuple, list)):
+        held_out = read(model, validation_data, labelled=True, validation_batch_size=batch_size)
+        return given, held_out
+    needs_labels = model.data.labels.are_needed
+    sizes = (2, 3) if needs_labels else (1, 2, 3)
+    if len(validation_data) not in sizes or isinstance(validation_data[0], (str, bytes)):
+        alone = "" if needs_labels else "(x,), "
+        raise ValueError(
+            f"validation_data must be {alone}(x, y) or (x, y, sample_weight), or a dataset, got "
+            f"{with_article(validation_data)} of {len(validation_data)}."
+        )
+    return given, read(model, *validation_data, labelled=True)
+
+
+def learn_rows(model, given, verbose):
+    """Lets the data of a model note of `Rows` how texts are read after a `fit`, and says so."""
+    said = model.data.learn_rows(given) if isinstance(given, Rows) else None
+    if said and verbose and find_process().leads:
+        print(said)
 
 
 def pack_batch(model, x, y=None, sample_weight=None, labelled=False, weigh=None):

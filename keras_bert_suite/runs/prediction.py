@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import keras
+import keras_hub
 import numpy as np
 from keras import ops
 
@@ -15,12 +16,16 @@ from keras_bert_suite.argument_checks import check_arguments
 from keras_bert_suite.data.input_dataset import count_steps
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.layers.eager_pass import EagerPass, is_eager_torch
+from keras_bert_suite.layers.eager_pass import EagerPass, is_eager_torch, to_tensor
+from keras_bert_suite.layers.graph_calls import takes_training
+from keras_bert_suite.layers.inner_call import choose_call
 from keras_bert_suite.replicas import (
     drop_copies,
     find_process,
     has_joint_variables,
     in_scope_of_model,
+    join_rows,
+    split_rows,
     whole_batches,
 )
 from keras_bert_suite.replicas.process_watch import ProcessWatch
@@ -134,6 +139,28 @@ class PredictingModel:
         if self.predict_function is None or force:
             self.predict_function: Any = compile_forward(self)
         return self.predict_function
+
+    def predict_step(self, *arguments: Any) -> Any:
+        """See `keras.Model.predict_step`."""
+        *state, batch = arguments
+        x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
+        if isinstance(x, dict) and self._calls_directly():
+            x = {name: to_tensor(array) for name, array in x.items()}
+            return choose_call(self, x)(x, training=False)
+        result = super().predict_step(*state, split_rows(batch))
+        if not state:
+            return result
+        outputs, state = result
+        return join_rows(outputs), state
+
+    def _calls_directly(self):
+        """Whether `predict_step` leaves out Keras' work for a call, as `choose_call` says."""
+        return (
+            keras.config.backend() == "torch"
+            and not self.jit_compile
+            and takes_training(type(self))
+            and type(self).__call__ is keras_hub.models.Task.__call__
+        )
 
     @whole_batches()
     def predict_on_batch(self, x: Inputs) -> Any:

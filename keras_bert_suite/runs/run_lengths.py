@@ -4,13 +4,15 @@ import contextlib
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import keras
 
 from keras_bert_suite.runs.batches import RowBatches
 from keras_bert_suite.runs.split_step import takes_two_programs
-from keras_bert_suite.runs.training_run import TrainingRun
+
+if TYPE_CHECKING:
+    from keras_bert_suite.runs.trainer import TrainingRun
 
 #: How many tokens a training step computes in the time that its gradients take to trace and to
 #: compile under JAX on a CPU, for an encoder that is `_WIDTH` wide. For MiniLM that is 5.7 s of
@@ -54,7 +56,7 @@ def choose_lengths(batches: Sequence[tuple[tuple[int, ...], int]], cost: float) 
     return best[-1][2]
 
 
-def find_run_lengths(model: keras.Model, run: TrainingRun) -> tuple[int, ...] | None:
+def find_run_lengths(model: keras.Model, run: "TrainingRun") -> tuple[int, ...] | None:
     """The lengths for the batches of a new run; None for all `allowed_lengths` of the packer.
 
     The batches of all epochs are packed once, so the lengths are right for any kind of task.
@@ -78,7 +80,7 @@ def find_run_lengths(model: keras.Model, run: TrainingRun) -> tuple[int, ...] | 
     return (*chosen, *(n for n in allowed if n > chosen[-1]))
 
 
-def may_choose_lengths(model: keras.Model, run: TrainingRun) -> bool:
+def may_choose_lengths(model: keras.Model, run: "TrainingRun") -> bool:
     """Whether the lengths of a run are ours to choose, and few of them save time.
 
     That was measured for the two programs of JAX on a CPU alone.
@@ -94,7 +96,7 @@ def may_choose_lengths(model: keras.Model, run: TrainingRun) -> bool:
 
 
 @contextlib.contextmanager
-def padded_for_run(model: keras.Model, run: TrainingRun, checkpoint: Any) -> Iterator[None]:
+def padded_for_run(model: keras.Model, run: "TrainingRun", checkpoint: Any) -> Iterator[None]:
     """Pads to the lengths of a run until the block ends.
 
     A run that resumes from `checkpoint`, a `TrainingCheckpoint` or None, keeps its lengths.

@@ -4,18 +4,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import keras
-import keras_hub
 
 from keras_bert_suite.annotations import Inputs, Labels, Tensor
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.layers.eager_pass import to_tensor
-from keras_bert_suite.layers.graph_calls import takes_training
-from keras_bert_suite.layers.inner_call import choose_call
 from keras_bert_suite.replicas import (
     count_replicas,
     find_local_replicas,
     in_scope_of_model,
-    join_rows,
     split_rows,
     take_first_share,
     whole_batches,
@@ -201,28 +196,6 @@ class TrainedModel:
         """See `keras.Model.test_step`."""
         *state, batch = arguments
         return super().test_step(*state, split_rows(batch))
-
-    def predict_step(self, *arguments: Any) -> Any:
-        """See `keras.Model.predict_step`."""
-        *state, batch = arguments
-        x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
-        if isinstance(x, dict) and self._calls_directly():
-            x = {name: to_tensor(array) for name, array in x.items()}
-            return choose_call(self, x)(x, training=False)
-        result = super().predict_step(*state, split_rows(batch))
-        if not state:
-            return result
-        outputs, state = result
-        return join_rows(outputs), state
-
-    def _calls_directly(self):
-        """Whether `predict_step` leaves out Keras' work for a call, as `choose_call` says."""
-        return (
-            keras.config.backend() == "torch"
-            and not self.jit_compile
-            and takes_training(type(self))
-            and type(self).__call__ is keras_hub.models.Task.__call__
-        )
 
     @whole_batches()
     @in_scope_of_model

@@ -21,7 +21,7 @@ from keras_bert_suite.runs import run_lengths
 from keras_bert_suite.runs.batches import read, training_batches
 from keras_bert_suite.runs.progress import Progress
 from keras_bert_suite.runs.run_checkpoints import find_checkpoint
-from keras_bert_suite.runs.training_run import TrainingRun
+from keras_bert_suite.runs.trainer import TrainingRun
 
 #: Rows of 3 tokens, of 20 and of 40 with the special tokens, two of each in a batch.
 TEXTS = ["film"] * 4 + ["good " * 18] * 4 + ["bad " * 38] * 2

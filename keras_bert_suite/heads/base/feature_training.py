@@ -19,10 +19,11 @@ from keras_bert_suite.runs.batches import (
     batch_rows,
     check_one_weight,
     choose_size,
+    hold_out,
+    learn_rows,
     pack_rows,
     read,
 )
-from keras_bert_suite.runs.trainer import hold_out, learn_rows
 from keras_bert_suite.training import set_schedule_length
 
 

@@ -125,6 +125,9 @@ class PresetTask(AdaptedTask, SavedTask):
             **kwargs: arguments of the constructor. With `preprocessor`, the checkpoint needs no
                 vocabulary.
 
+        Returns:
+            the task, compiled: as it was saved, or by `compile()`.
+
         Raises:
             TypeError: if the constructor has no such argument.
             ValueError: if `preset` is no checkpoint, or if the checkpoint lacks a tensor, has a

@@ -41,7 +41,8 @@ def serve(task):
 class ServedTask:
     """A task in the graph of a SavedModel. The answers are the task's own.
 
-    A task with other answers or another packing of texts has a subclass, which its `Head` names.
+    A task with other answers or another packing of texts has a subclass, which its `Head` names. A
+    `TextClassifier`, whose `Head` names none, is served by this class.
     All methods except `check` are for the TensorFlow backend.
     """
 

@@ -28,10 +28,16 @@ from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.replicas import in_scope_of_model, whole_batches
 from keras_bert_suite.replicas.process_watch import ProcessWatch
 from keras_bert_suite.runs import trainer
-from keras_bert_suite.runs.batches import evaluation_batches, pack_elements, read, training_batches
+from keras_bert_suite.runs.batches import (
+    evaluation_batches,
+    hold_out,
+    learn_rows,
+    pack_elements,
+    read,
+    training_batches,
+)
 from keras_bert_suite.runs.packed_layout import check_can_pack_sequences, choose_layout
 from keras_bert_suite.runs.prediction import PredictingModel
-from keras_bert_suite.runs.training_run import validate
 
 #: Keras' name of a format -> the function that writes it.
 EXPORTS = {
@@ -58,6 +64,9 @@ class Task(CompiledTask, PredictingModel, PackedSequences, PresetTask):
 
     A task is a model and two parts. `data` reads the arguments of users, and packs batches of them
     for the model. `answers` turns outputs of the model into labels, texts or scores.
+
+    `predict` and its kin are in `PredictingModel`, `compile` and the steps in `CompiledTask`, and
+    `from_preset` in `PresetTask`.
 
     Rows in memory are batched with rows of similar length, in a fresh order each epoch. `fit`
     lays a schedule of open length over its steps, see `LinearWarmupDecay`.
@@ -211,11 +220,11 @@ class Task(CompiledTask, PredictingModel, PackedSequences, PresetTask):
             given = read(self, x, y, sample_weight, labelled=True, batch_size=batch_size)
             if batch_size is None:
                 batch_size = self.HEAD.batch_size
-            given, held_out = trainer.hold_out(
+            given, held_out = hold_out(
                 self, given, validation_data, validation_split, validation_batch_size
             )
             weigh = self._weigh_classes(class_weight, given)
-            trainer.learn_rows(self, given, verbose)
+            learn_rows(self, given, verbose)
             if held_out is not None:
                 if validation_batch_size is None:
                     validation_batch_size = batch_size
@@ -269,7 +278,7 @@ class Task(CompiledTask, PredictingModel, PackedSequences, PresetTask):
             callbacks, verbose, **kwargs: as in Keras.
         """
         if kwargs.get("_use_cached_eval_dataset"):
-            return validate(
+            return trainer.validate(
                 self, callbacks, x=x, y=y, sample_weight=sample_weight, steps=steps, **kwargs
             )
         with ProcessWatch("evaluate").watch(callbacks) as callbacks:

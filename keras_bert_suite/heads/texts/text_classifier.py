@@ -9,6 +9,7 @@ import keras_hub
 
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
 from keras_bert_suite.heads import texts
+from keras_bert_suite.heads.base.answers import ClassAnswers
 from keras_bert_suite.heads.base.feature_columns import FEATURES
 from keras_bert_suite.heads.base.feature_training import find_pooled_features, fit_on_features
 from keras_bert_suite.heads.base.features import Features
@@ -32,6 +33,7 @@ from keras_bert_suite.heads.base.poolings import (
 )
 from keras_bert_suite.heads.base.predicted_probabilities import predict_probabilities
 from keras_bert_suite.heads.base.split_models import split_at
+from keras_bert_suite.heads.base.text_data import TextData
 from keras_bert_suite.heads.entailments.zero_shot_classifier import (
     TEMPLATE,
     ZeroShotClassifier,
@@ -40,7 +42,7 @@ from keras_bert_suite.heads.entailments.zero_shot_classifier import (
 from keras_bert_suite.heads.texts.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.layers.poolings.pooling import get_pooling
 from keras_bert_suite.models.encoder import Encoder
-from keras_bert_suite.runs.trainer import learn_rows
+from keras_bert_suite.runs.batches import learn_rows
 from keras_bert_suite.training.weight_rates import set_head_rate, warn_of_slow_layer
 
 
@@ -110,6 +112,8 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 4.1.
     """
 
+    data: TextData
+    answers: ClassAnswers
     HEAD = texts.HEAD
     head_name = "classifier"
     head_defaults = {
@@ -199,6 +203,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         """
         check_summary_place(self.backbone, find_pooled_summary(self.backbone, self.pooling))
         if self.pooling is None:
+            # The last block of a BERT then computes the first token alone.
             return Encoder.of(self.backbone).encode_summary(inputs)
         pooled, self.unused_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
         return pooled
