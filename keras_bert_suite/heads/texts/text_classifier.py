@@ -112,6 +112,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 4.1.
     """
 
+    # `fit` and `evaluate` are in `Task`, `predict` and `predict_with` in `PredictingModel`.
     data: TextData
     answers: ClassAnswers
     HEAD = texts.HEAD
