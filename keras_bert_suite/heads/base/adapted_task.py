@@ -13,6 +13,7 @@ from keras_bert_suite.annotations import Dtype, PathLike
 from keras_bert_suite.argument_checks import check_patterns, with_article
 from keras_bert_suite.heads.base import adapter_folder
 from keras_bert_suite.heads.base.card_facts import describe_base
+from keras_bert_suite.heads.base.keras_presets import take_preprocessor
 from keras_bert_suite.models import BACKBONES, TextEncoder
 from keras_bert_suite.models.adaptations import Adaptation, LoRA, PrefixTuning, PromptTuning
 from keras_bert_suite.models.adaptations.adapted_encoder import find_digest
@@ -384,14 +385,12 @@ def _open_base(
 ) -> tuple[Any, Any, Any]:
     """(backbone, preprocessor, facts of the card) of a base: a checkpoint, a backbone or a task."""
     if not isinstance(base, keras.Model):
-        from keras_bert_suite.heads.base.preset_task import _take_preprocessor
-
         preset = checkpoints.preset_name(base)
         checkpoint = checkpoints.open_checkpoint(preset)
         arguments = {} if dtype is None else {"dtype": dtype}
         packer = None
         if description["preprocessor"] is not None:
-            packer = _take_preprocessor({}, preset, checkpoint, None, None)
+            packer = take_preprocessor({}, preset, checkpoint, None, None)
         kind = description["base"]["class"]
         if kind not in BACKBONES:
             raise ValueError(
