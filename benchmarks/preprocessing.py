@@ -15,11 +15,9 @@ Our eager tokenizer keeps the words it has seen: "warm" has seen all of the text
 """
 
 import csv
-import io
 import itertools
 import json
 import os
-import tempfile
 import time
 from pathlib import Path
 
@@ -29,16 +27,20 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras_hub
 import numpy as np
-import sentencepiece
 import tensorflow as tf
 import tensorflow_text
-import tokenizers
-import transformers
 from absl import app, flags
 from harness.result_tables import describe_run, format_figures, format_ratios, format_table
+from peer_tokenizers import (
+    make_encoders,
+    make_fast_tokenizer,
+    make_keras_hub_tokenizer,
+    make_rust_tokenizer,
+    train_byte_pairs,
+    train_sentence_pieces,
+)
 
 import keras_bert_suite as kbs
-from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -291,21 +293,6 @@ def compare_byte_pairs(batches, megabytes):
         compare_sides(name, graphs, eager, batches, megabytes)
 
 
-def train_byte_pairs(texts, special_tokens):
-    """(dict of piece -> id, list of merges), 8,000 pieces."""
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=8000,
-        special_tokens=special_tokens,
-        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.train_from_iterator(texts, trainer)
-    model = json.loads(tokenizer.to_str())["model"]
-    return model["vocab"], [" ".join(merge) for merge in model["merges"]]
-
-
 def compare_sides(title, graphs, eager, batches, megabytes):
     """Two tables: sides that take tensors, and sides that take lists of str.
 
@@ -328,48 +315,6 @@ def compare_sides(title, graphs, eager, batches, megabytes):
         seconds = take_turns(turns)
         num_ours = len(sides) - len(peers)
         print_rates(f"{title} {place}", "MB/s", megabytes, seconds, num_ours, ids)
-
-
-def train_sentence_pieces(texts, albert=False, xlnet=False):
-    """bytes, a model of 8,000 pieces, with the special tokens of XLM-RoBERTa or another model."""
-    output = io.BytesIO()
-    ids = {"unk_id": 0, "bos_id": 1, "eos_id": 2}
-    if albert:
-        ids = {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1}
-        ids["control_symbols"] = ["[CLS]", "[SEP]", "[MASK]"]
-    if xlnet:
-        ids["control_symbols"] = ["<cls>", "<sep>", "<pad>", "<mask>", "<eod>"]
-        ids["user_defined_symbols"] = ["<eop>"]
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(texts),
-        model_writer=output,
-        vocab_size=8000,
-        hard_vocab_limit=False,
-        character_coverage=0.999,
-        num_threads=1,
-        minloglevel=2,
-        **ids,
-    )
-    return output.getvalue()
-
-
-def make_fast_tokenizer(tokenizer):
-    """The Rust tokenizer that transformers makes of the files of ours."""
-    with tempfile.TemporaryDirectory() as folder:
-        write_tokenizer(tokenizer, SEQUENCE_LENGTH, Path(folder))
-        return transformers.AutoTokenizer.from_pretrained(folder).backend_tokenizer
-
-
-def make_encoders(fast):
-    """Two functions from a batch to its ids, by the two methods of a Rust tokenizer."""
-
-    def encode(batch):
-        return [row.ids for row in fast.encode_batch(batch, add_special_tokens=False)]
-
-    def encode_fast(batch):
-        return [row.ids for row in fast.encode_batch_fast(batch, add_special_tokens=False)]
-
-    return encode, encode_fast
 
 
 def compare_packing(texts, vocabulary):
@@ -449,19 +394,6 @@ def make_keras_hub_packers(pair, vocabulary):
             }
         )
     return sides
-
-
-def make_keras_hub_tokenizer(vocabulary):
-    return keras_hub.tokenizers.WordPieceTokenizer(vocabulary, lowercase=True, strip_accents=True)
-
-
-def make_rust_tokenizer(vocabulary):
-    ids = {piece: id for id, piece in enumerate(vocabulary)}
-    model = tokenizers.models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=200)
-    tokenizer = tokenizers.Tokenizer(model)
-    tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    return tokenizer
 
 
 def take_turns(sides):

@@ -137,32 +137,10 @@ class TokenMasker(MaskingLayer):
         check_choice("unit", unit, UNITS)
         check_choice("random_tokens", random_tokens, RANDOM_TOKENS)
         check_share("rate", rate)
-        check_share("mask_token_rate", mask_token_rate)
-        check_share("random_token_rate", random_token_rate)
-        if mask_token_rate + random_token_rate > 1 + 1e-9:
-            raise ValueError(
-                "mask_token_rate and random_token_rate must not sum to more than 1, got "
-                f"{mask_token_rate} and {random_token_rate}. The rest of the tokens stays as it is."
-            )
+        _check_replacement(mask_token_rate, random_token_rate)
         if max_predictions is not None:
             check_integer("max_predictions", max_predictions, at_least=1)
-        of_words = {
-            "word_segmenter": word_segmenter,
-            "phrases": phrases,
-            "similar_words": similar_words,
-        }
-        for name, value in of_words.items():
-            if value is not None and unit == "token":
-                raise ValueError(
-                    f'unit="token" has no use for {name}; choose "word", "span" or "ngram".'
-                )
-        if word_segmenter is not None and not tokenizer.has_cjk_pieces:
-            raise ValueError(
-                f"word_segmenter joins tokens that are one Chinese character, and "
-                f"{with_article(tokenizer)} has none. Leave the segmenter out."
-            )
-        if isinstance(phrases, str):
-            raise ValueError(f"phrases must be a list or set of str, got {phrases!r}.")
+        _check_word_arguments(unit, tokenizer, word_segmenter, phrases, similar_words)
         check_share("span_probability", span_probability, positive=True)
         check_integer("max_span_length", max_span_length, at_least=1)
         if not len(ngram_shares) or not min(ngram_shares) > 0:
@@ -234,3 +212,35 @@ class TokenMasker(MaskingLayer):
                 f"learned, for which the {type(task).__name__} has no head. Mask some tokens, or "
                 "train a Pretrainer(next_sentence=True) on pairs."
             )
+
+
+def _check_replacement(mask_token_rate, random_token_rate):
+    """Raises a ValueError if the chosen tokens cannot be replaced at these rates."""
+    check_share("mask_token_rate", mask_token_rate)
+    check_share("random_token_rate", random_token_rate)
+    if mask_token_rate + random_token_rate > 1 + 1e-9:
+        raise ValueError(
+            "mask_token_rate and random_token_rate must not sum to more than 1, got "
+            f"{mask_token_rate} and {random_token_rate}. The rest of the tokens stays as it is."
+        )
+
+
+def _check_word_arguments(unit, tokenizer, word_segmenter, phrases, similar_words):
+    """Raises a ValueError if an argument about words does not fit the unit or the tokenizer."""
+    of_words = {
+        "word_segmenter": word_segmenter,
+        "phrases": phrases,
+        "similar_words": similar_words,
+    }
+    for name, value in of_words.items():
+        if value is not None and unit == "token":
+            raise ValueError(
+                f'unit="token" has no use for {name}; choose "word", "span" or "ngram".'
+            )
+    if word_segmenter is not None and not tokenizer.has_cjk_pieces:
+        raise ValueError(
+            f"word_segmenter joins tokens that are one Chinese character, and "
+            f"{with_article(tokenizer)} has none. Leave the segmenter out."
+        )
+    if isinstance(phrases, str):
+        raise ValueError(f"phrases must be a list or set of str, got {phrases!r}.")

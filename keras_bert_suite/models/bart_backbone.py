@@ -15,7 +15,7 @@ from keras_bert_suite.argument_checks import (
 from keras_bert_suite.layers import BartBlock, BartEmbeddings
 from keras_bert_suite.layers.norms import make_norm
 from keras_bert_suite.layers.poolings.pooling import take_summary
-from keras_bert_suite.models.bert_backbone import get_activation
+from keras_bert_suite.models.activations import get_activation
 from keras_bert_suite.models.cross_attention_decoder import CrossAttentionDecoder, DecoderLayers
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.models.encoder import Encoder

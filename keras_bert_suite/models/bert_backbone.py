@@ -25,13 +25,12 @@ from keras_bert_suite.layers import (
     TransformerBlock,
     UnpackSequences,
     VisibleTokens,
-    gelu_erf,
-    gelu_tanh,
 )
 from keras_bert_suite.layers.attention.attention_patterns import ARRAYS_READ, check_segments
 from keras_bert_suite.layers.attention.read_tokens import ReadFirst
 from keras_bert_suite.layers.norm_condition import read_condition
 from keras_bert_suite.layers.poolings.pooling import take_summary
+from keras_bert_suite.models.activations import get_activation
 from keras_bert_suite.models.decoder import Decoder
 from keras_bert_suite.models.frame_inputs import (
     CONDITION,
@@ -61,19 +60,6 @@ BERT_SIZES = {
     "medium": (8, 512, 8),
     "base": (12, 768, 12),
     "large": (24, 1024, 16),
-}
-
-#: The names of activation functions in checkpoints, and the functions.
-ACTIVATIONS = {
-    "gelu": gelu_erf,
-    "gelu_erf": gelu_erf,
-    "gelu_new": gelu_tanh,
-    "gelu_tanh": gelu_tanh,
-    "gelu_pytorch_tanh": gelu_tanh,
-    "relu": keras.activations.relu,
-    "tanh": keras.activations.tanh,
-    "silu": keras.activations.silu,
-    "swish": keras.activations.silu,
 }
 
 #: The patterns that attention by hashing takes.
@@ -270,55 +256,64 @@ class BertBackbone(LastBlockReader, TextEncoder):
         if frame_dim is not None:
             self.input_names = name_frame_inputs(self.input_names)
 
-        # === Layers ===
+        self._make_layers(hashing, remat, dtype)
+        inputs = self.make_inputs()
+        outputs = self._connect_layers(inputs, dtype)
+        super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+
+    def _make_layers(
+        self, hashing: TokenHashing | Config | None, remat: bool, dtype: Dtype | None
+    ) -> None:
+        """Makes the layers that own weights."""
         self.embeddings = self.make_embeddings(
-            vocabulary_size=vocabulary_size,
-            hidden_dim=hidden_dim,
-            max_sequence_length=max_sequence_length,
-            num_segments=num_segments,
-            embedding_dim=embedding_dim,
-            dropout=dropout,
-            layer_norm_epsilon=layer_norm_epsilon,
-            initializer_range=initializer_range,
+            vocabulary_size=self.vocabulary_size,
+            hidden_dim=self.hidden_dim,
+            max_sequence_length=self.max_sequence_length,
+            num_segments=self.num_segments,
+            embedding_dim=self.embedding_dim,
+            dropout=self.dropout,
+            layer_norm_epsilon=self.layer_norm_epsilon,
+            initializer_range=self.initializer_range,
             position_offset=self.position_offset,
-            frame_dim=frame_dim,
-            part_embeddings=part_embeddings,
-            embedding_rank=embedding_rank,
+            frame_dim=self.frame_dim,
+            part_embeddings=self.part_embeddings,
+            embedding_rank=self.embedding_rank,
             norm_condition=self.norm_condition,
             dtype=dtype,
             name="embeddings",
         )
         self.token_embedding = self.embeddings.token_embedding
+        # The embeddings have refused a `max_sequence_length` of None, which fits no hash.
         self.hashing = self._read_hashing(hashing)
         check_layers_differ(self)
         self.transformer_layers = [
             self.make_block(
                 i,
                 **list_sizes(self, i),
-                activation=activation,
-                dropout=dropout,
-                attention_dropout=attention_dropout,
-                layer_norm_epsilon=layer_norm_epsilon,
-                initializer_range=initializer_range,
+                activation=self.activation,
+                dropout=self.dropout,
+                attention_dropout=self.attention_dropout,
+                layer_norm_epsilon=self.layer_norm_epsilon,
+                initializer_range=self.initializer_range,
                 remat=remat,
                 norm_condition=self.norm_condition,
                 dtype=dtype,
                 name=block_name,
             )
-            for i, block_name in enumerate(self.name_blocks(num_layers))
+            for i, block_name in enumerate(self.name_blocks(self.num_layers))
         ]
         self.pooler = keras.layers.Dense(
-            hidden_dim,
+            self.hidden_dim,
             activation=self.pooler_activation,
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
             dtype=dtype,
             name="pooler",
         )
 
-        # === Functional Model ===
-        inputs = self.make_inputs()
+    def _connect_layers(self, inputs: dict[str, Any], dtype: Dtype | None) -> dict[str, Any]:
+        """dict of the outputs of the functional model, from dict of its symbolic inputs."""
         padding_mask = inputs["padding_mask"]
-        attention = self.show_tokens(inputs, attention_pattern, dtype)
+        attention = self.show_tokens(inputs, self.attention_pattern, dtype)
         if self.norm_condition is not None:
             attention["condition"] = inputs[CONDITION]
         hidden_states = self.encode(self.embed(inputs), **attention)
@@ -329,11 +324,10 @@ class BertBackbone(LastBlockReader, TextEncoder):
         self.hidden_states = [*hidden_states[:-1], x]
         summary = self._take_summary(hidden_states[-1], x, padding_mask, dtype)
         outputs = {"sequence_output": x, "pooled_output": self.pooler(summary)}
-        if output_hidden_states:
+        if self.output_hidden_states:
             inner = [unpack(state, padding_mask) for state in hidden_states[:-1]]
             outputs["hidden_states"] = [*inner, x]
-        outputs.update(self.further_outputs)
-        super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+        return {**outputs, **self.further_outputs}
 
     def _take_summary(self, hidden: Any, x: Any, padding_mask: Any, dtype: Any) -> Any:
         """The states (B, H) that stand for rows, of states (B, L, H) before and after unpacking."""
@@ -469,22 +463,3 @@ class BertBackbone(LastBlockReader, TextEncoder):
             hidden_states.append(block(hidden_states[-1], **attention))
         self.last_call = BlockCall(hidden_states[-2], attention, hidden_states[-1])
         return hidden_states
-
-
-def get_activation(
-    activation: Activation, argument: str = "activation"
-) -> Callable[[Tensor], Tensor]:
-    """The function of a name of `ACTIVATIONS`, of a name of Keras, or of a function.
-
-    `argument` is the name of the argument in the error.
-    """
-    if isinstance(activation, str) and activation in ACTIVATIONS:
-        return ACTIVATIONS[activation]
-    try:
-        if activation is not None:
-            return keras.activations.get(activation)
-    except ValueError:
-        pass
-    raise ValueError(
-        f"{argument} must be a callable or one of {', '.join(ACTIVATIONS)}, got {activation!r}."
-    )

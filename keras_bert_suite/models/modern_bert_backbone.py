@@ -25,7 +25,7 @@ from keras_bert_suite.layers import (
     UnpackSequences,
     VisibleTokens,
 )
-from keras_bert_suite.models.bert_backbone import get_activation
+from keras_bert_suite.models.activations import get_activation
 from keras_bert_suite.models.frame_inputs import (
     FRAMES,
     check_tokens,

@@ -6,7 +6,8 @@ import keras
 
 from keras_bert_suite.annotations import Activation
 from keras_bert_suite.layers import RotaryBlock, UnplacedEmbeddings
-from keras_bert_suite.models.bert_backbone import BertBackbone, get_activation
+from keras_bert_suite.models.activations import get_activation
+from keras_bert_suite.models.bert_backbone import BertBackbone
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

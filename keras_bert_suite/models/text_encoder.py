@@ -22,7 +22,7 @@ from keras_bert_suite.models.encoder_inputs import (
     take_tokens,
 )
 from keras_bert_suite.models.keras_lora import WithoutKerasLora
-from keras_bert_suite.models.layer_policies import separate_policies
+from keras_bert_suite.models.layer_policies import collect_policies, separate_policies
 from keras_bert_suite.models.model_parallel import MODEL, WEIGHT_LAYOUTS
 from keras_bert_suite.models.pruned_encoder import (
     factorize_embeddings,
@@ -464,21 +464,8 @@ class TextEncoder(
         return {
             "name": self.name,
             "trainable": self.trainable,
-            "dtype": keras.dtype_policies.serialize(self._collect_policies()),
+            "dtype": keras.dtype_policies.serialize(collect_policies(self)),
             **({"trainability": trainability} if trainability else {}),
             **self.describe_adapters(),
             **read_arguments(self, type(self)),
         }
-
-    def _collect_policies(self) -> keras.DTypePolicy | keras.dtype_policies.DTypePolicyMap:
-        """The policy of this model; if it is quantized, a map with the policies of its layers.
-
-        KerasHub's map does not say from which policy the layers were quantized, nor which policy
-        the other layers have. So its models open in the policy of `keras.config`.
-        """
-        policy = self.dtype_policy
-        layers = self._flatten_layers(include_self=False)
-        quantized = {layer.path: layer.dtype_policy for layer in layers if layer.quantization_mode}
-        if not quantized or isinstance(policy, keras.dtype_policies.DTypePolicyMap):
-            return policy
-        return keras.dtype_policies.DTypePolicyMap(policy.name, quantized)

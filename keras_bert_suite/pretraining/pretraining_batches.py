@@ -105,32 +105,15 @@ class PretrainingBatches(grain.MapDataset):
         check_integer("batch_size", batch_size, at_least=1)
         if shuffle_blocks is not None:
             check_integer("shuffle_blocks", shuffle_blocks, at_least=1)
-        tokenizer = masker.tokenizer
-        if tokenizer is None:
-            raise ValueError(
-                f"PretrainingBatches masks the tokens of a corpus, got {with_article(masker)}, "
-                "which reads no tokens. Make batches of rows of frames with FrameBatches."
-            )
-        check_vocabulary(corpus, tokenizer)
-        if masker.reads_sentences and mode in PAIR_MODES:
-            raise ValueError(
-                f"{with_article(masker, 'A')} takes rows of one text, and mode={mode!r} makes "
-                "pairs. Use mode='full_sentences' or 'doc_sentences'."
-            )
-        context_length = masker.count_context(sequence_length) if mode == CONTEXT_MODE else 0
-        if mode == CONTEXT_MODE and not context_length:
-            raise ValueError(
-                f"mode={mode!r} makes rows that begin with a context, and this "
-                f"{type(masker).__name__} has none. Use PermutationTargets with a reuse_length "
-                "over 0, or another mode."
-            )
+        _check_masker(masker, corpus, mode)
+        context_length = _count_context(masker, mode, sequence_length)
         planner = InstancePlanner(
             corpus,
             sequence_length,
             mode,
             short_seq_prob,
             seed,
-            tokenizer.num_separators,
+            masker.tokenizer.num_separators,
             masker.reads_sentences,
             context_length,
         )
@@ -252,6 +235,35 @@ def check_vocabulary(corpus, tokenizer):
             f"{type(tokenizer).__name__}. Take the tokenizer that keras_bert_suite.corpus."
             "read_tokenizer reads from the corpus, or prepare the corpus with this one."
         )
+
+
+def _check_masker(masker, corpus, mode):
+    """Raises a ValueError if a masker cannot read the tokens of a corpus, or pairs of texts."""
+    if masker.tokenizer is None:
+        raise ValueError(
+            f"PretrainingBatches masks the tokens of a corpus, got {with_article(masker)}, "
+            "which reads no tokens. Make batches of rows of frames with FrameBatches."
+        )
+    check_vocabulary(corpus, masker.tokenizer)
+    if masker.reads_sentences and mode in PAIR_MODES:
+        raise ValueError(
+            f"{with_article(masker, 'A')} takes rows of one text, and mode={mode!r} makes "
+            "pairs. Use mode='full_sentences' or 'doc_sentences'."
+        )
+
+
+def _count_context(masker, mode, sequence_length):
+    """int, how many tokens of a row are its context: 0 in other modes than that of contexts."""
+    if mode != CONTEXT_MODE:
+        return 0
+    context_length = masker.count_context(sequence_length)
+    if not context_length:
+        raise ValueError(
+            f"mode={mode!r} makes rows that begin with a context, and this "
+            f"{type(masker).__name__} has none. Use PermutationTargets with a reuse_length "
+            "over 0, or another mode."
+        )
+    return context_length
 
 
 def _count_documents(corpus, blocks):

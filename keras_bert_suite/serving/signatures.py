@@ -118,30 +118,10 @@ def make_signatures(served, input_names):
         if name != CONDITION
     }
     token_ranks = [len(spec.shape) for spec in token_inputs.values()]
-    one, several = (
-        tf.io.FixedLenFeature([], tf.string),
-        tf.io.FixedLenSequenceFeature([], tf.string, allow_missing=True),
-    )
-    features = {name: one if rank == 1 else several for name, rank in ranks.items()}
-    for name, column in columns.items():
-        features[name] = tf.io.FixedLenFeature(column.shape, column.dtype, column.missing)
-
-    def sign(function, *signature):
-        return tf.function(function, input_signature=signature, autograph=False)
-
-    def specify_one(name, rank):
-        if isinstance(rank, tf.TensorSpec):
-            return tf.TensorSpec(rank.shape, rank.dtype, name=name)
-        if name in columns:
-            column = columns[name]
-            return tf.TensorSpec([None, *column.shape], column.dtype, name=name)
-        return tf.TensorSpec([None] * rank, "string", name=name)
-
-    def specify(ranks):
-        return [specify_one(name, rank) for name, rank in ranks.items()]
+    features = _describe_example(ranks, columns)
 
     # `serve_examples` calls the same function, so that the graph holds its ops once.
-    serve = sign(_check_first(served.answer_texts, all_ranks), *specify(all_ranks))
+    serve = _sign(_check_first(served.answer_texts, all_ranks), *_specify(all_ranks, columns))
     # The features are for the layers after the encoder. The condition is the last column.
     of_encoder = column_names[-1:] if CONDITION in served.columns else ()
     encoder_ranks = {**ranks, **dict.fromkeys(of_encoder, 2)}
@@ -153,7 +133,6 @@ def make_signatures(served, input_names):
         return _embed(served.encoder, packed)
 
     embed = _check_first(embed_texts, encoder_ranks)
-
     id_counts = count_common_rows(served.encoders)
 
     def serve_ids(inputs):
@@ -171,15 +150,56 @@ def make_signatures(served, input_names):
 
     signatures = {"serving_default": serve}
     if served.takes_ids:
-        beside = dict(zip(columns, specify(column_ranks), strict=True))
-        signatures["serve_ids"] = sign(serve_ids, {**token_inputs, **beside})
+        beside = dict(zip(columns, _specify(column_ranks, columns), strict=True))
+        signatures["serve_ids"] = _sign(serve_ids, {**token_inputs, **beside})
     examples = tf.TensorSpec([None], tf.string, name="examples")
-    signatures["serve_examples"] = sign(serve_examples, examples)
+    signatures["serve_examples"] = _sign(serve_examples, examples)
     for name, (answer, own_ranks) in served.more_signatures().items():
-        signatures[name] = sign(_check_first(answer, own_ranks), *specify(own_ranks))
+        specs = _specify(own_ranks, columns)
+        signatures[name] = _sign(_check_first(answer, own_ranks), *specs)
     if token_rank > 2 or not served.has_one_encoder:
         return signatures
-    return {**signatures, "embed": sign(embed, *specify(encoder_ranks))}
+    return {**signatures, "embed": _sign(embed, *_specify(encoder_ranks, columns))}
+
+
+def _sign(function, *signature):
+    import tensorflow as tf
+
+    return tf.function(function, input_signature=signature, autograph=False)
+
+
+def _specify(ranks, columns):
+    """list of `tf.TensorSpec`, of texts by their ranks, and of columns beside them.
+
+    Args:
+        ranks: dict of name -> rank, or a `tf.TensorSpec` of vectors.
+        columns: dict of name -> column of `served.columns`.
+    """
+    import tensorflow as tf
+
+    def specify_one(name, rank):
+        if isinstance(rank, tf.TensorSpec):
+            return tf.TensorSpec(rank.shape, rank.dtype, name=name)
+        if name in columns:
+            column = columns[name]
+            return tf.TensorSpec([None, *column.shape], column.dtype, name=name)
+        return tf.TensorSpec([None] * rank, "string", name=name)
+
+    return [specify_one(name, rank) for name, rank in ranks.items()]
+
+
+def _describe_example(ranks, columns):
+    """The features of a `tf.train.Example` with texts of `ranks` and with `columns`, by name."""
+    import tensorflow as tf
+
+    one, several = (
+        tf.io.FixedLenFeature([], tf.string),
+        tf.io.FixedLenSequenceFeature([], tf.string, allow_missing=True),
+    )
+    features = {name: one if rank == 1 else several for name, rank in ranks.items()}
+    for name, column in columns.items():
+        features[name] = tf.io.FixedLenFeature(column.shape, column.dtype, column.missing)
+    return features
 
 
 def sign_frames(served, encoder):

@@ -1,5 +1,8 @@
 """Opens, saves and copies tokenizers."""
 
+import functools
+import hashlib
+import json
 import os
 from abc import abstractmethod
 from typing import Any, Self
@@ -94,6 +97,14 @@ class SavedTokenizer(FixedArguments, checkpoints.SealedPreset, Tokenizer):
         config = self.get_config()
         of_every_layer = {"name", "dtype", "trainable", "config_file", *self._file_arguments}
         return {key: value for key, value in config.items() if key not in of_every_layer}
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """str, which is the same for two tokenizers of the same settings and vocabulary."""
+        digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode())
+        for name, content in sorted(self.asset_contents().items()):
+            digest.update(name.encode() + content)
+        return digest.hexdigest()
 
     def get_config(self) -> Config:
         return {

@@ -1,9 +1,6 @@
 """The common base of the tokenizers of this package."""
 
 import dataclasses
-import functools
-import hashlib
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -141,14 +138,6 @@ class TextTokenizer(SavedTokenizer):
         self._added_tokens = self._read_added_tokens([*self.added_tokens, *read])
         self._use_vocabulary(self._vocabulary)
         return self.vocabulary_size() - before
-
-    @functools.cached_property
-    def digest(self) -> str:
-        """str, which is the same for two tokenizers of the same settings and vocabulary."""
-        digest = hashlib.sha256(json.dumps(self.settings, sort_keys=True).encode())
-        for name, content in sorted(self.asset_contents().items()):
-            digest.update(name.encode() + content)
-        return digest.hexdigest()
 
     def _read_added_tokens(self, tokens):
         control = (self.unknown_token, self.start_token, self.end_token, self.pad_token)

@@ -9,12 +9,7 @@ from keras import ops
 from keras.initializers import Constant
 
 from keras_bert_suite.annotations import Config, LearningRate, Tensor
-from keras_bert_suite.argument_checks import (
-    check_below_one,
-    check_list,
-    check_not_negative,
-    check_patterns,
-)
+from keras_bert_suite.argument_checks import check_below_one, check_not_negative
 from keras_bert_suite.training.fused_updates import CLIP_BY_GLOBAL_NORM
 from keras_bert_suite.training.gradient_sums import sum_before_clipping
 from keras_bert_suite.training.layer_decay import read_layer_decay
@@ -25,14 +20,13 @@ from keras_bert_suite.training.lookahead import (
     return_part,
 )
 from keras_bert_suite.training.schedules import LinearWarmupDecay
-
-#: Regular expressions for `variable.path`. Keras' own optimizers search `variable.name`, where
-#: "LayerNorm" finds no layer norm: the variables are called `gamma` and `beta`.
-NO_DECAY = (r"(^|/)bias$", r"(^|/)(gamma|beta)$")
-
-#: The vectors and scalars that are decayed all the same: the weights of `ScalarMix`, and of a
-#: `ConditionalRandomField`. Google's and Hugging Face's rule leaves out biases and norms alone.
-DECAYED = (r"(^|/)(layer_weights|scale)$", r"(^|/)(start|end)_scores$")
+from keras_bert_suite.training.weight_patterns import (
+    NO_DECAY,
+    find_all,
+    is_found,
+    is_plain_vector,
+    read_multipliers,
+)
 
 
 class BertOptimizer(keras.optimizers.Optimizer):
@@ -114,7 +108,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self.momentum_dtype = momentum_dtype
         self.no_decay = tuple(no_decay or ())
         self.no_decay_names = tuple(no_decay_names or ())
-        self.rate_multipliers = _read_multipliers(rate_multipliers)
+        self.rate_multipliers = read_multipliers(rate_multipliers)
         self.layer_decay, self.layer_numbering = layers
         self.lookahead_steps, self.lookahead_share = lookahead
 
@@ -133,16 +127,16 @@ class BertOptimizer(keras.optimizers.Optimizer):
             self._slow_weights = make_slow_weights(self, variables)
         all_names = [*((v.path, v.name) for v in variables), *self.frozen_names]
         paths, names = (list(texts) for texts in zip(*all_names, strict=True))
-        paths_found = _find_all("no_decay", self.no_decay, paths, "paths")
-        names_found = _find_all("no_decay_names", self.no_decay_names, names, "names")
+        paths_found = find_all("no_decay", self.no_decay, paths, "paths")
+        names_found = find_all("no_decay_names", self.no_decay_names, names, "names")
         has_default = {*NO_DECAY} <= {*self.no_decay}
-        are_vectors = [has_default and _is_plain_vector(v) for v in variables]
+        are_vectors = [has_default and is_plain_vector(v) for v in variables]
         are_vectors += [False] * len(self.frozen_names)
         self._found_by_no_decay = [
             any(of) for of in zip(paths_found, names_found, are_vectors, strict=True)
         ]
         patterns = [pattern for pattern, _ in self.rate_multipliers]
-        _find_all("rate_multipliers", patterns, paths, "paths")
+        find_all("rate_multipliers", patterns, paths, "paths")
         self._multipliers = [self.find_rate_factor(v.path) for v in variables]
 
     def load_own_variables(self, store: Any) -> None:
@@ -389,53 +383,3 @@ class BertOptimizer(keras.optimizers.Optimizer):
             "lookahead_steps": self.lookahead_steps,
             "lookahead_share": self.lookahead_share,
         }
-
-
-def is_found(pattern: str, text: str) -> bool:
-    """Whether a regular expression is found in a path or name. Numbers are found whole.
-
-    >>> is_found("layer_1", "transformer_layer_1/query"), is_found("layer_1", "layer_10/query")
-    (True, False)
-    """
-    # The text after the expression must not continue its last number.
-    return re.search(f"(?:{pattern})(?!(?<=[0-9])[0-9])", text) is not None
-
-
-def _read_multipliers(multipliers: Any) -> tuple[tuple[str, float], ...]:
-    """Pairs of a pattern and a factor, of a dict or of a list of pairs; None is none."""
-    pairs: Any = multipliers or ()
-    if isinstance(multipliers, Mapping):
-        pairs = multipliers.items()
-    check_list("rate_multipliers", pairs, "pairs of a regular expression and a factor, or a dict")
-    pairs = [*pairs]
-    for pair in pairs:  # A configuration holds lists.
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise ValueError(
-                "rate_multipliers must be pairs of a regular expression and a factor, such as "
-                f"[('^classifier/', 10.0)], got {pair!r} in them."
-            )
-    check_patterns("rate_multipliers", [text for text, _ in pairs])
-    for text, factor in pairs:
-        check_not_negative(f"The factor of rate_multipliers for {text!r}", factor)
-    return tuple((text, float(factor)) for text, factor in pairs)
-
-
-def _is_plain_vector(variable: keras.Variable) -> bool:
-    """Whether a variable is a vector or a scalar that is not `DECAYED`."""
-    return len(variable.shape) < 2 and not any(is_found(p, variable.path) for p in DECAYED)
-
-
-def _find_all(
-    argument: str, patterns: Sequence[str], texts: Sequence[str], kind: str
-) -> list[bool]:
-    """Says of each text whether one of the regular expressions is found in it.
-
-    An expression that is found in no text is a ValueError, unless it is from `NO_DECAY`.
-    """
-    for pattern in patterns:
-        if pattern not in NO_DECAY and not any(is_found(pattern, text) for text in texts):
-            raise ValueError(
-                f"{argument}={pattern!r} finds none of the {len(texts)} variables. It is "
-                f"searched in {kind} such as {texts[0]!r}."
-            )
-    return [any(is_found(pattern, text) for pattern in patterns) for text in texts]

@@ -12,9 +12,10 @@ from typing import Any
 import keras
 
 from keras_bert_suite.argument_checks import with_article
-from keras_bert_suite.training.bert_optimizer import BertOptimizer, is_found
+from keras_bert_suite.training.bert_optimizer import BertOptimizer
 from keras_bert_suite.training.layer_decay import list_layer_factors
 from keras_bert_suite.training.schedules import LinearWarmupDecay
+from keras_bert_suite.training.weight_patterns import is_found
 
 #: What each warning of `warn_of_slow_layer` says.
 RATE_ADVICE = "learn at the same rate as the encoder"

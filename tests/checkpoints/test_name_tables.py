@@ -13,7 +13,7 @@ from keras_bert_suite.checkpoints.model_types.bert import BERT
 from keras_bert_suite.checkpoints.model_types.name_table import matches_any
 from keras_bert_suite.heads import Pretrainer, TextClassifier
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.models.bert_backbone import ACTIVATIONS
+from keras_bert_suite.models.activations import ACTIVATIONS
 
 TABLES = pytest.mark.parametrize("table", [GOOGLE_TF1, BERT.names])
 

@@ -4,17 +4,13 @@ Source: https://huggingface.co/docs/peft/developer_guides/checkpoint, peft 0.21.
 """
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import keras
 import numpy as np
 
-from keras_bert_suite.argument_checks import with_article
-from keras_bert_suite.checkpoints.head_types.records import TEXTS, find_head
+from keras_bert_suite.checkpoints.hugging_face.peft_names import PeftNames
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
-from keras_bert_suite.checkpoints.model_types.name_table import is_of_head
-from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES, type_of_model
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import parse_json, write_json
@@ -74,21 +70,9 @@ def save_peft(model, adaptation, weights, path, base=None):
     Raises:
         ValueError: if transformers has no place for a weight, or the adapter is of another class.
     """
-    kind = {"LoRA": "LORA", "PromptTuning": "PROMPT_TUNING"}.get(type(adaptation).__name__)
-    if kind is None:
-        raise ValueError(
-            f"peft's folder is written of LoRA and PromptTuning, got {adaptation!r}. Use "
-            "`save_adapter`."
-        )
     backbone = getattr(model, "backbone", model)
-    for name in ("heads_by_layer", "intermediate_by_layer"):
-        if kind == "LORA" and (sizes := getattr(backbone, name, None)) is not None:
-            raise ValueError(
-                f"The layers of transformers are of one size, and this LoRA is for {name}={sizes}. "
-                "Write the sums: `save_hugging_face(model.merge_adapter().to_full_size(), path)`, "
-                "or use `save_adapter`."
-            )
-    spell = _Speller(model)
+    kind = _find_kind(adaptation, backbone)
+    spell = PeftNames(model)
     tensors, modules, others = {}, [], {}
     for own, weight in weights.items():
         value = keras.ops.convert_to_numpy(keras.ops.cast(weight, "float32"))
@@ -120,29 +104,56 @@ def save_peft(model, adaptation, weights, path, base=None):
         "inference_mode": True,
     }
     if kind == "LORA":
-        config |= {
-            "r": adaptation.rank,
-            "lora_alpha": _as_integer(adaptation.alpha),
-            "lora_dropout": adaptation.dropout,
-            "use_rslora": adaptation.use_rslora,
-            "target_modules": spell.shorten_modules(modules),
-            "bias": "none",
-            "fan_in_fan_out": False,
-        }
+        config |= _describe_lora(adaptation, spell.shorten_modules(modules))
     else:
-        length, width = tensors[_PROMPTS].shape
-        config |= {
-            "num_virtual_tokens": length,
-            "token_dim": width,
-            "num_transformer_submodules": 1,
-            # peft wants them, and finds them in the configurations of some models only.
-            "num_layers": backbone.num_layers,
-            "num_attention_heads": backbone.num_heads,
-            "prompt_tuning_init": "RANDOM",
-        }
+        config |= _describe_prompts(backbone, *tensors[_PROMPTS].shape)
     with atomic_directory(path) as directory:
         write_json(directory / PEFT_CONFIG, config)
         write_safetensors(directory / PEFT_WEIGHTS, tensors, metadata={"format": "pt"})
+
+
+def _find_kind(adaptation, backbone):
+    """The peft_type of an adaptation. Raises a ValueError if peft's folder cannot hold it."""
+    kind = {"LoRA": "LORA", "PromptTuning": "PROMPT_TUNING"}.get(type(adaptation).__name__)
+    if kind is None:
+        raise ValueError(
+            f"peft's folder is written of LoRA and PromptTuning, got {adaptation!r}. Use "
+            "`save_adapter`."
+        )
+    for name in ("heads_by_layer", "intermediate_by_layer"):
+        if kind == "LORA" and (sizes := getattr(backbone, name, None)) is not None:
+            raise ValueError(
+                f"The layers of transformers are of one size, and this LoRA is for {name}={sizes}. "
+                "Write the sums: `save_hugging_face(model.merge_adapter().to_full_size(), path)`, "
+                "or use `save_adapter`."
+            )
+    return kind
+
+
+def _describe_lora(adaptation, modules):
+    """The fields of `LoRA` on modules of these names."""
+    return {
+        "r": adaptation.rank,
+        "lora_alpha": _as_integer(adaptation.alpha),
+        "lora_dropout": adaptation.dropout,
+        "use_rslora": adaptation.use_rslora,
+        "target_modules": modules,
+        "bias": "none",
+        "fan_in_fan_out": False,
+    }
+
+
+def _describe_prompts(backbone, length, width):
+    """The fields of `length` prompts."""
+    return {
+        "num_virtual_tokens": length,
+        "token_dim": width,
+        "num_transformer_submodules": 1,
+        # peft wants them, and finds them in the configurations of some models only.
+        "num_layers": backbone.num_layers,
+        "num_attention_heads": backbone.num_heads,
+        "prompt_tuning_init": "RANDOM",
+    }
 
 
 def read_peft(model, path):
@@ -170,7 +181,7 @@ def read_peft(model, path):
         raise ValueError(
             f"{folder} has no {PEFT_WEIGHTS}. Save it by peft of at least 0.5, in safetensors."
         )
-    file, spell = SafetensorsFile(folder / PEFT_WEIGHTS), _Speller(model)
+    file, spell = SafetensorsFile(folder / PEFT_WEIGHTS), PeftNames(model)
     own, tensors, weights, strangers = weights_by_path(model), {}, {}, []
     modules = {}
     is_lora = config["peft_type"] == "LORA"
@@ -213,77 +224,6 @@ def read_peft(model, path):
         "use_rslora": bool(config.get("use_rslora")),
     }
     return {"class_name": "LoRA", "arguments": arguments}, tensors, weights
-
-
-class _Speller:
-    """The names of transformers for the weights of a model."""
-
-    def __init__(self, model):
-        backbone = getattr(model, "backbone", model)
-        kind = type_of_model(model, None)
-        if kind.name not in MODEL_TYPES:
-            raise ValueError(
-                f"transformers has no {kind.title}, so peft has no adapters of it; got "
-                f"{with_article(backbone)}. Use `save_adapter`."
-            )
-        paths = weights_by_path(model)
-        names = kind.classifier_names if TEXTS.path in paths else kind.names
-        names = kind.fit_names(names, getattr(backbone, "num_heads", None))
-        # Several heads have one name there, of which this model has one.
-        rows = (row for row in names.rows if row[0] in paths or not is_of_head(row[0]))
-        self.kind, self.names = kind, replace(names, rows=tuple(rows))
-        head = find_head(paths)
-        self.ending = None if head is None else kind.find_ending(head)
-        encoder = {weight.path for weight in backbone.weights}
-        self.in_encoder = {
-            row[0] for path in encoder if (row := self.names.their_name(path)) is not None
-        }
-        first = {name.partition(".")[0] for name in self.in_encoder}
-        #: The prefix that the names have in a model with a head, and not in an encoder alone.
-        self.prefix = f"{first.pop()}." if head is None and len(first) == 1 else ""
-
-    def short(self, name):
-        """Their name in the class of this model."""
-        return name.removeprefix(self.prefix)
-
-    def module_of(self, layer):
-        """Their name of the module of a dense layer of ours, of which peft can adapt it."""
-        row = self.names.their_name(f"{layer}/kernel")
-        if row is None or not row[0].endswith(".weight"):
-            raise ValueError(
-                f"{layer} of {self.kind.title} is no linear layer in transformers, so peft cannot "
-                "adapt it. Use `save_adapter`."
-            )
-        return self.short(row[0].removesuffix(".weight"))
-
-    def saved_module(self, path):
-        """Their name of the module that peft saves whole for a weight of ours."""
-        row = self.names.their_name(path)
-        if row is None:
-            raise ValueError(
-                f"{path} has no name in transformers' {self.kind.title}. Use `save_adapter`."
-            )
-        name = self.short(row[0])
-        if row[0] in self.in_encoder and not name.startswith(("classifier.", "pre_classifier.")):
-            return name.rpartition(".")[0]
-        return name.partition(".")[0]
-
-    def our_row(self, name):
-        """(our path, transform) of a name in a folder; None if there is none."""
-        return self.names.our_path(self.names.spell(self.prefix + name)) or self.names.our_path(
-            self.names.spell(name)
-        )
-
-    def shorten_modules(self, modules):
-        """The last parts of names of modules, if they name no other module; else the names."""
-        all_modules = {
-            self.short(name.removesuffix(".weight"))
-            for name in self.in_encoder
-            if name.endswith(".weight")
-        }
-        endings = {module.rpartition(".")[2] for module in modules}
-        named = {m for m in all_modules if m.rpartition(".")[2] in endings}
-        return sorted(endings) if named == {*modules} else sorted(modules)
 
 
 def _check_config(config, folder):

@@ -93,21 +93,14 @@ def save_hugging_face(
     is_causal = "left_to_right" in kind.patterns and backbone.attention_pattern == "left_to_right"
     if is_causal:
         config.update(kind.causal_fields)
-    names = kind.names
-    if TEXTS.path in weights_by_path(model):
-        names = kind.classifier_names
+    names = kind.classifier_names if TEXTS.path in weights_by_path(model) else kind.names
     names = kind.fit_names(names, getattr(backbone, "num_heads", None))
     weights = collect_weights(model, names, owner)
     weights.update(kind.copy_weights(backbone, weights))
     head = find_head(weights)
     if head is not None and head.drops_pooler:
-        poolers = {path for path in weights if path.startswith("pooler/")}
-        idle = getattr(model, "unused_paths", poolers)
-        weights = {path: w for path, w in weights.items() if path not in idle}
-    ending = "Model" if head is None else kind.find_ending(head)
-    if is_causal and head is MASKED_TOKENS:
-        ending = kind.causal_class
-    config["architectures"] = [kind.architecture or kind.classes + ending]
+        weights = _drop_idle_pooler(model, weights)
+    config["architectures"] = [_name_class(kind, head, is_causal)]
     if head is not None:
         config.update(head.write(model, weights[head.path].shape[-1]))
         config.update(_describe_dropout(model, backbone, kind, head))
@@ -117,14 +110,7 @@ def save_hugging_face(
     if tokenizer is not None:
         _check_padding(tokenizer, kind)
         config["pad_token_id"] = tokenizer.pad_token_id
-        start, end = tokenizer.start_token_id, tokenizer.end_token_id
-        target = tokenizer.target_template
-        reads_end = kind.starts_with_end and target.summary_place == "first"
-        special = {
-            **dict.fromkeys(("bos_token_id", "cls_token_id"), start),
-            **dict.fromkeys(("eos_token_id", "sep_token_id"), end),
-            "decoder_start_token_id": end if reads_end else target.start_token_id,
-        }
+        special = _list_special_ids(tokenizer, kind)
         config.update((name, token_id) for name, token_id in special.items() if name in config)
 
     with atomic_directory(path) as directory:
@@ -136,6 +122,33 @@ def save_hugging_face(
             dict(convert_weights(weights, names)),
             metadata={"format": "pt"},
         )
+
+
+def _drop_idle_pooler(model, weights):
+    """The weights without those of a pooler that the outputs of a task do not depend on."""
+    poolers = {path for path in weights if path.startswith("pooler/")}
+    idle = getattr(model, "unused_paths", poolers)
+    return {path: weight for path, weight in weights.items() if path not in idle}
+
+
+def _name_class(kind, head, is_causal):
+    """The name of the class in transformers."""
+    ending = "Model" if head is None else kind.find_ending(head)
+    if is_causal and head is MASKED_TOKENS:
+        ending = kind.causal_class
+    return kind.architecture or kind.classes + ending
+
+
+def _list_special_ids(tokenizer, kind):
+    """The fields for the ids of special tokens, of which a kind of models has some."""
+    start, end = tokenizer.start_token_id, tokenizer.end_token_id
+    target = tokenizer.target_template
+    reads_end = kind.starts_with_end and target.summary_place == "first"
+    return {
+        **dict.fromkeys(("bos_token_id", "cls_token_id"), start),
+        **dict.fromkeys(("eos_token_id", "sep_token_id"), end),
+        "decoder_start_token_id": end if reads_end else target.start_token_id,
+    }
 
 
 def _check_padding(tokenizer, kind):

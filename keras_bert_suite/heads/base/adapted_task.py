@@ -5,15 +5,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-import keras
 import numpy as np
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Dtype, PathLike
 from keras_bert_suite.argument_checks import check_patterns, with_article
 from keras_bert_suite.heads.base import adapter_folder
-from keras_bert_suite.heads.base.card_facts import describe_base
-from keras_bert_suite.models import BACKBONES, TextEncoder
+from keras_bert_suite.heads.base.adapter_bases import open_base
+from keras_bert_suite.models import TextEncoder
 from keras_bert_suite.models.adaptations import Adaptation, LoRA, PrefixTuning, PromptTuning
 from keras_bert_suite.models.adaptations.adapted_encoder import find_digest
 from keras_bert_suite.models.adaptations.merging import merge_encoder
@@ -223,7 +222,7 @@ class AdaptedTask:
                 f"The adapter in {path} belongs to a task of the class "
                 f"{described['class_name']}. Call {described['class_name']}.from_adapter."
             )
-        backbone, packer, card = _open_base(cls, base, description, dtype, path)
+        backbone, packer, card = open_base(base, description, dtype, path)
         with adapter_folder.building_from(path, "preprocessor"):
             packer = adapter_folder.restore_packer(packer, description["preprocessor"])
         parts = {"backbone": backbone, "preprocessor": kwargs.pop("preprocessor", packer)}
@@ -377,36 +376,3 @@ class AdaptedTask:
 
 def _find_name(folder: Path) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", folder.name) or "default"
-
-
-def _open_base(
-    cls: Any, base: Any, description: Any, dtype: Any, path: PathLike
-) -> tuple[Any, Any, Any]:
-    """(backbone, preprocessor, facts of the card) of a base: a checkpoint, a backbone or a task."""
-    if not isinstance(base, keras.Model):
-        from keras_bert_suite.heads.base.preset_task import _take_preprocessor
-
-        preset = checkpoints.preset_name(base)
-        checkpoint = checkpoints.open_checkpoint(preset)
-        arguments = {} if dtype is None else {"dtype": dtype}
-        packer = None
-        if description["preprocessor"] is not None:
-            packer = _take_preprocessor({}, preset, checkpoint, None, None)
-        kind = description["base"]["class"]
-        if kind not in BACKBONES:
-            raise ValueError(
-                f"The adapter was trained on a backbone of the class {kind}, which is not of this "
-                "package. Open it, and pass it as `base`."
-            )
-        settings = {**description["base"]["settings"], **arguments}
-        with adapter_folder.building_from(path, "base.settings"):
-            backbone = BACKBONES[kind].from_preset(base, **settings)
-        if description["base"]["is_quantized"]:
-            backbone.quantize("int8")
-        card = describe_base(preset, checkpoint.path if checkpoint else preset)
-        return backbone, packer, card
-    if dtype is not None:
-        raise ValueError(f"dtype={dtype!r} is for a checkpoint, got {with_article(base)}.")
-    if hasattr(base, "backbone"):
-        return base.backbone, base.preprocessor, dict(getattr(base, "card", {}))
-    return base, None, {}

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import numbers
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -31,7 +30,11 @@ from keras_bert_suite.heads.base.ensemble_outputs import (
     make_parts,
     map_rows,
 )
-from keras_bert_suite.heads.base.ensemble_weights import choose_metric, select_greedily
+from keras_bert_suite.heads.base.ensemble_weights import (
+    choose_metric,
+    read_weights,
+    select_greedily,
+)
 from keras_bert_suite.heads.base.input_checks import check_in_memory
 
 #: The methods of tasks that answer and score. They call `predict_with` of the ensemble.
@@ -135,21 +138,7 @@ class Ensemble:
 
     @weights.setter
     def weights(self, weights: Sequence[float]) -> None:
-        check_list("weights", weights, f"numbers, one for each of {len(self.tasks)} tasks")
-        if wrong := [weight for weight in weights if not isinstance(weight, numbers.Real)]:
-            raise ValueError(f"weights must be numbers of at least 0, got {wrong[0]!r} in them.")
-        given = np.asarray(list(weights), "float64")
-        if given.shape != (len(self.tasks),):
-            raise ValueError(
-                f"weights must have a number for each of {len(self.tasks)} tasks, got "
-                f"{list(weights)}."
-            )
-        if not (np.isfinite(given).all() and given.min() >= 0 and given.sum() > 0):
-            raise ValueError(
-                "weights must be finite numbers of at least 0, and one of them above 0, got "
-                f"{list(weights)}."
-            )
-        vars(self)["shares"] = (given / given.sum()).tolist()
+        vars(self)["shares"] = read_weights(weights, len(self.tasks))
 
     def __getattr__(self, name: str) -> Any:
         # What an ensemble lacks is answered as its first task would, with the means as outputs.

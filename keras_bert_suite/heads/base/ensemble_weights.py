@@ -1,8 +1,11 @@
-"""Weights of the tasks of an ensemble, by greedy selection. This module needs no backend."""
+"""Weights of the tasks of an ensemble, given or chosen. This module needs no backend."""
 
 import numbers
+from collections.abc import Sequence
 
-from keras_bert_suite.argument_checks import check_integer
+import numpy as np
+
+from keras_bert_suite.argument_checks import check_integer, check_list
 
 
 def select_greedily(measure, number, rounds):
@@ -56,3 +59,21 @@ def choose_metric(scores, metric=None):
     if metric not in known:
         raise ValueError(f"metric must be one of {', '.join(known)}, got {metric!r}.")
     return -known[metric] if "error" in metric else known[metric]
+
+
+def read_weights(weights: Sequence[float], number: int) -> list[float]:
+    """Weights of so many tasks, with the sum 1. Raises a ValueError if they are no weights."""
+    check_list("weights", weights, f"numbers, one for each of {number} tasks")
+    if wrong := [weight for weight in weights if not isinstance(weight, numbers.Real)]:
+        raise ValueError(f"weights must be numbers of at least 0, got {wrong[0]!r} in them.")
+    given = np.asarray(list(weights), "float64")
+    if given.shape != (number,):
+        raise ValueError(
+            f"weights must have a number for each of {number} tasks, got {list(weights)}."
+        )
+    if not (np.isfinite(given).all() and given.min() >= 0 and given.sum() > 0):
+        raise ValueError(
+            "weights must be finite numbers of at least 0, and one of them above 0, got "
+            f"{list(weights)}."
+        )
+    return (given / given.sum()).tolist()

@@ -107,23 +107,8 @@ def fit_on_features(
         held_out = encode(task, encoder, task.data.window(held_out), batch_size, verbose)
     task.drop_scores()
     steps = kwargs.get("steps_per_epoch") or math.ceil(len(rows) / batch_size)
-    initial_epoch = kwargs.get("initial_epoch", 0)
-    first_step = int(keras.ops.convert_to_numpy(head.optimizer.iterations))
-    before, total = steps * initial_epoch, steps * (epochs - initial_epoch)
-    note = set_schedule_length(head, first_step, total, before)
-    if note and verbose:
-        print(note)
-    if not are_vectors:
-        # Keras' own reading would fix the lengths of the first batches in TensorFlow's graph. It
-        # knows no length of these datasets, so they repeat and it is told the steps.
-        kwargs["steps_per_epoch"] = steps
-        data = preprocess_batches(data, _keep, total, shuffle=kwargs.pop("shuffle", True))
-        if held_out is not None:
-            kwargs["validation_steps"] = kwargs.get("validation_steps") or len(held_out)
-            held_out = preprocess_batches(held_out, _keep, kwargs["validation_steps"])
-        kwargs["shuffle"] = False
-        history = head.fit(data, epochs=epochs, validation_data=held_out, **kwargs)
-    else:
+    total = _set_schedule(head, steps, kwargs.get("initial_epoch", 0), epochs, verbose)
+    if are_vectors:
         features, labels, weights = data
         history = head.fit(
             features,
@@ -134,6 +119,8 @@ def fit_on_features(
             validation_data=held_out,
             **kwargs,
         )
+    else:
+        history = _fit_batches(head, data, held_out, steps, total, epochs=epochs, **kwargs)
     task.note_data(given)
     return history
 
@@ -173,6 +160,31 @@ def _compile_head(head, task, optimizer):
         loss=loss,
         **arguments,
     )
+
+
+def _set_schedule(head, steps, initial_epoch, epochs, verbose):
+    """Lays a schedule of open length over the steps to come, and returns how many they are."""
+    first_step = int(keras.ops.convert_to_numpy(head.optimizer.iterations))
+    before, total = steps * initial_epoch, steps * (epochs - initial_epoch)
+    note = set_schedule_length(head, first_step, total, before)
+    if note and verbose:
+        print(note)
+    return total
+
+
+def _fit_batches(head, data, held_out, steps, total, **kwargs):
+    """Trains a head on `EncodedBatches`, `total` batches in all.
+
+    Keras' own reading would fix the lengths of the first batches in TensorFlow's graph. It knows no
+    length of these datasets, so they repeat and it is told the steps.
+    """
+    kwargs["steps_per_epoch"] = steps
+    data = preprocess_batches(data, _keep, total, shuffle=kwargs.pop("shuffle", True))
+    if held_out is not None:
+        kwargs["validation_steps"] = kwargs.get("validation_steps") or len(held_out)
+        held_out = preprocess_batches(held_out, _keep, kwargs["validation_steps"])
+    kwargs["shuffle"] = False
+    return head.fit(data, validation_data=held_out, **kwargs)
 
 
 def _encode_rows(task, encoder, rows, batch_size, verbose, weigh=None):

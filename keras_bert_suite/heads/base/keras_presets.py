@@ -90,6 +90,20 @@ def _report_heads(preset, task, is_new, is_asked):
         checkpoints.log_left_out(preset, [f"of its {name}"])
 
 
+def take_preprocessor(arguments, preset, checkpoint, sequence_length, lowercase):
+    """Takes the preprocessor out of the arguments of a task, or loads it from the preset."""
+    if "preprocessor" not in arguments:
+        if checkpoint is None:
+            return load_preprocessor(preset, sequence_length, lowercase)
+        return SegmentPacker.from_checkpoint(checkpoint, sequence_length, lowercase)
+    if sequence_length is not None or lowercase is not None:
+        raise ValueError(
+            "sequence_length and lowercase are for the checkpoint's own preprocessor. Set them on "
+            "the `preprocessor` that you pass."
+        )
+    return arguments.pop("preprocessor")
+
+
 def load_preprocessor(preset, sequence_length, lowercase):
     """The preprocessor of a preset, or one with its tokenizer."""
     family = keras_hub.models.TextClassifierPreprocessor

@@ -16,9 +16,9 @@ from keras_bert_suite.heads.base.card_facts import describe_base
 from keras_bert_suite.heads.base.ensemble_files import check_no_ensemble
 from keras_bert_suite.heads.base.keras_presets import (
     choose_global_tokens,
-    load_preprocessor,
     load_task,
     read_task_config,
+    take_preprocessor,
 )
 from keras_bert_suite.heads.base.poolings import list_missing_poolers
 from keras_bert_suite.heads.base.saved_task import SavedTask
@@ -141,18 +141,7 @@ class PresetTask(AdaptedTask, SavedTask):
             num_classes = len(label_names)
         if num_classes is not None:
             kwargs.update(num_classes=num_classes, label_names=label_names)
-        known = [name for name in list_arguments(cls) if name != "backbone"]
-        for name in {*kwargs} & {*list_arguments(SegmentPacker)} - {*known}:
-            raise TypeError(
-                f"{cls.__name__}.from_preset has no argument {name!r}, which is one of its "
-                f"SegmentPacker. Set `task.preprocessor.{name}` after it."
-            )
-        check_arguments(
-            f"{cls.__name__}.from_preset",
-            kwargs,
-            [*known, *FURTHER_ARGUMENTS],
-            similar=_TAKEN,
-        )
+        _check_preset_arguments(cls, kwargs)
         sizes = (num_layers, max_sequence_length, hierarchical_positions)
         if max_sequence_length and "preprocessor" not in kwargs:
             sequence_length = sequence_length or max_sequence_length
@@ -160,16 +149,8 @@ class PresetTask(AdaptedTask, SavedTask):
         check_no_ensemble(preset)
         checkpoint = checkpoints.open_checkpoint(preset, rename)
         if backbone_activation is not None:
-            if checkpoint is None or "encoder_arguments" in checkpoint.backbone_config:
-                raise ValueError(
-                    f"backbone_activation={backbone_activation!r} is for an encoder of another "
-                    f"library, not {preset}. Leave it out."
-                )
-            checkpoint.backbone_config = {
-                **checkpoint.backbone_config,
-                "activation": backbone_activation,
-            }
-        preprocessor = _take_preprocessor(kwargs, preset, checkpoint, sequence_length, lowercase)
+            _replace_activation(checkpoint, backbone_activation, preset)
+        preprocessor = take_preprocessor(kwargs, preset, checkpoint, sequence_length, lowercase)
         if cls.has_new_head(kwargs):
             kwargs = _replace_head(cls, preset, checkpoint, kwargs)
         if checkpoint is None:
@@ -267,18 +248,30 @@ def _has_further_inputs(backbone):
     return hasattr(backbone, "for_texts") and set(backbone.input) > set(backbone.input_names)
 
 
-def _take_preprocessor(arguments, preset, checkpoint, sequence_length, lowercase):
-    """Takes the preprocessor out of the arguments of a task, or loads it from the preset."""
-    if "preprocessor" not in arguments:
-        if checkpoint is None:
-            return load_preprocessor(preset, sequence_length, lowercase)
-        return SegmentPacker.from_checkpoint(checkpoint, sequence_length, lowercase)
-    if sequence_length is not None or lowercase is not None:
-        raise ValueError(
-            "sequence_length and lowercase are for the checkpoint's own preprocessor. Set them on "
-            "the `preprocessor` that you pass."
+def _check_preset_arguments(cls, arguments):
+    """Raises a TypeError if `from_preset` of a task got an argument that no constructor has."""
+    known = [name for name in list_arguments(cls) if name != "backbone"]
+    for name in {*arguments} & {*list_arguments(SegmentPacker)} - {*known}:
+        raise TypeError(
+            f"{cls.__name__}.from_preset has no argument {name!r}, which is one of its "
+            f"SegmentPacker. Set `task.preprocessor.{name}` after it."
         )
-    return arguments.pop("preprocessor")
+    check_arguments(
+        f"{cls.__name__}.from_preset",
+        arguments,
+        [*known, *FURTHER_ARGUMENTS],
+        similar=_TAKEN,
+    )
+
+
+def _replace_activation(checkpoint, activation, preset):
+    """Gives the encoder of a checkpoint of another library another activation function."""
+    if checkpoint is None or "encoder_arguments" in checkpoint.backbone_config:
+        raise ValueError(
+            f"backbone_activation={activation!r} is for an encoder of another library, not "
+            f"{preset}. Leave it out."
+        )
+    checkpoint.backbone_config = {**checkpoint.backbone_config, "activation": activation}
 
 
 def _replace_head(cls, preset, checkpoint, arguments):

@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import check_choice, check_positive, check_share
+from keras_bert_suite.argument_checks import check_choice, check_share
 from keras_bert_suite.heads import exits
 from keras_bert_suite.heads.base.input_checks import EncoderInputs, check_in_memory
 from keras_bert_suite.heads.base.inspection import inspect_rows
@@ -20,14 +20,9 @@ from keras_bert_suite.heads.base.predicted_probabilities import predict_probabil
 from keras_bert_suite.heads.exits.exit_layers import check_exit_layers, make_poolers
 from keras_bert_suite.heads.exits.from_classifier import copy_classifier
 from keras_bert_suite.heads.exits.losses import ExitDistillation, ExitLoss
-from keras_bert_suite.heads.exits.rules import METHODS, find_exits
+from keras_bert_suite.heads.exits.rules import METHODS, check_problem, find_exits
 from keras_bert_suite.heads.exits.stages import Stages, make_stage_models
-from keras_bert_suite.heads.texts.problem_types import (
-    MultiLabel,
-    Regression,
-    SingleLabel,
-    find_problem_type,
-)
+from keras_bert_suite.heads.texts.problem_types import Regression, SingleLabel, find_problem_type
 from keras_bert_suite.layers.poolings.pooling import take_summary
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.runs.batches import read
@@ -131,7 +126,7 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
     ) -> None:
         self.check_further_arguments(kwargs)
         check_choice("method", method, METHODS)
-        _check_problem(problem_type, method, tolerance)
+        check_problem(problem_type, method, tolerance)
         problem = find_problem_type(problem_type)
         label_names = resolve_label_names(
             type(self).__name__, num_classes, label_names, problem.fewest_labels
@@ -463,25 +458,3 @@ class EarlyExitClassifier(LabelledTask, keras_hub.models.Task):
     def arguments_of(cls, checkpoint: Any, arguments: Config) -> tuple[Config, list[str]]:
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         return arguments, [*new_parts, "exit_.*"]
-
-
-def _check_problem(problem_type: str, method: str, tolerance: float | None) -> None:
-    """Raises a ValueError if a method has no rule for a kind of answers."""
-    if problem_type == MultiLabel.name:
-        raise ValueError(
-            f"Early exits are for classes and numbers, got problem_type={problem_type!r}. Use a "
-            "TextClassifier."
-        )
-    if problem_type == Regression.name and METHODS[method].is_share is not None:
-        raise ValueError(
-            f"method={method!r} leaves by the entropy of classes, and problem_type="
-            f"{problem_type!r} has none. Pass method='pabee'."
-        )
-    if tolerance is None:
-        return
-    if problem_type != Regression.name:
-        raise ValueError(
-            f"tolerance={tolerance} is for numbers, problem_type={Regression.name!r}, got "
-            f"problem_type={problem_type!r}. Leave it out."
-        )
-    check_positive("tolerance", tolerance)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.argument_checks import check_integer, check_positive
+from keras_bert_suite.heads.texts.problem_types import MultiLabel, Regression
 
 #: Some thresholds of a curve. More would hardly differ.
 MOST_POINTS = 50
@@ -153,3 +154,25 @@ METHODS = {
         Method("fastbert", trains_all=False, is_distilled=True, is_share=True),
     )
 }
+
+
+def check_problem(problem_type: str, method: str, tolerance: float | None) -> None:
+    """Raises a ValueError if a method has no rule for a kind of answers."""
+    if problem_type == MultiLabel.name:
+        raise ValueError(
+            f"Early exits are for classes and numbers, got problem_type={problem_type!r}. Use a "
+            "TextClassifier."
+        )
+    if problem_type == Regression.name and METHODS[method].is_share is not None:
+        raise ValueError(
+            f"method={method!r} leaves by the entropy of classes, and problem_type="
+            f"{problem_type!r} has none. Pass method='pabee'."
+        )
+    if tolerance is None:
+        return
+    if problem_type != Regression.name:
+        raise ValueError(
+            f"tolerance={tolerance} is for numbers, problem_type={Regression.name!r}, got "
+            f"problem_type={problem_type!r}. Leave it out."
+        )
+    check_positive("tolerance", tolerance)

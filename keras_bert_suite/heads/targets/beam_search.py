@@ -91,41 +91,18 @@ class BeamSearch(keras_hub.samplers.Sampler):
             int32 (B, 1 + T), the best target of each source, as `prompt` behind its end.
         """
         num_beams, length = self.num_beams, prompt.shape[1]
-        places = ops.arange(length)
         (stop_token_id,) = stop_token_ids
         begin = index
 
         def repeat(x: Tensor) -> Tensor:
             return ops.repeat(x, num_beams, axis=0)
 
-        beams = ops.reshape(repeat(prompt), (-1, num_beams, length))
-        # The first step chooses among the continuations of one beam.
-        is_first = ops.cast(ops.arange(num_beams) == 0, "float32")
-        zeros = ops.zeros_like(beams[:, :, 0], dtype="float32")
-        state = {
-            "beams": beams,
-            "scores": zeros + (1.0 - is_first) * _OUT,
-            "ended": beams,
-            "ended_scores": zeros + _OUT,
-            "has_ended": zeros > 0,
-            "can_improve": zeros[:, :1] == 0,
-        }
-
         def cond(state: Any, cache: Any, index: Tensor, goes_on: Tensor) -> Tensor:
             return goes_on
 
         def body(state: Any, cache: Any, index: Tensor, goes_on: Tensor) -> Any:
             scores, _, cache = next(ops.reshape(state["beams"], (-1, length)), cache, index)
-            vocabulary_size = scores.shape[-1]
-            scores = ops.reshape(scores, (-1, num_beams, vocabulary_size))
-            scores = ops.reshape(
-                scores + state["scores"][:, :, None], (-1, num_beams * vocabulary_size)
-            )
-            # So many that `num_beams` of them go on.
-            scores, chosen = take_best(scores, 2 * num_beams)
-            parents, tokens = chosen // vocabulary_size, chosen % vocabulary_size
-            found = choose(state["beams"], parents)
-            found = ops.where(places == index, ops.cast(tokens, found.dtype)[:, :, None], found)
+            scores, parents, tokens, found = self._continue(state, scores, index)
             ends = (tokens == stop_token_id) | (index == length - 1)
 
             running, kept = take_best(scores + ops.cast(ends, "float32") * _OUT, num_beams)
@@ -135,14 +112,7 @@ class BeamSearch(keras_hub.samplers.Sampler):
             rows = ops.reshape(of_source + choose(parents, kept), (-1,))
             cache = keras.tree.map_structure(lambda x: ops.take(x, rows, axis=0), cache)
 
-            length_of_best = ops.cast(index + 1 - begin, "float32")
-            if self.early_stopping == "never" and self.length_penalty > 0:
-                length_of_best = float(length - begin)
-            best = running[:, :1] / length_of_best**self.length_penalty
-            worst = ops.min(new["ended_scores"], axis=1, keepdims=True)
-            improves = ops.any(
-                best > ops.where(new["has_ended"], worst, _OUT), axis=1, keepdims=True
-            )
+            improves = self._find_improvable(new, index + 1 - begin, length - begin)
             new["can_improve"] = state["can_improve"] & improves
             goes_on = ops.any(new["can_improve"]) & ~ops.all(ends)
             if self.early_stopping is True:
@@ -154,7 +124,7 @@ class BeamSearch(keras_hub.samplers.Sampler):
             body,
             model=model,
             loop_vars=(
-                state,
+                self._begin(ops.reshape(repeat(prompt), (-1, num_beams, length))),
                 keras.tree.map_structure(repeat, () if cache is None else cache),
                 ops.cast(index, "int32"),
                 ops.convert_to_tensor(True),
@@ -162,6 +132,52 @@ class BeamSearch(keras_hub.samplers.Sampler):
             maximum_iterations=length - index,
         )
         return state["ended"][:, 0]
+
+    def _begin(self, beams: Tensor) -> dict[str, Tensor]:
+        """The state before the first step, for beams int32 (B, N, 1 + T) that are equal."""
+        # The first step chooses among the continuations of one beam.
+        is_first = ops.cast(ops.arange(self.num_beams) == 0, "float32")
+        zeros = ops.zeros_like(beams[:, :, 0], dtype="float32")
+        return {
+            "beams": beams,
+            "scores": zeros + (1.0 - is_first) * _OUT,
+            "ended": beams,
+            "ended_scores": zeros + _OUT,
+            "has_ended": zeros > 0,
+            "can_improve": zeros[:, :1] == 0,
+        }
+
+    def _continue(
+        self, state: dict[str, Tensor], scores: Tensor, index: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The best continuations of the beams: twice N, so that N of them go on.
+
+        Args:
+            scores: float32 (B N, V), the logarithmic probabilities of the next token.
+
+        Returns:
+            tuple (scores float32, beams int32, tokens int32, each (B, 2 N); targets int32
+            (B, 2 N, 1 + T)).
+        """
+        vocabulary_size = scores.shape[-1]
+        scores = ops.reshape(scores, (-1, self.num_beams, vocabulary_size))
+        scores = scores + state["scores"][:, :, None]
+        scores = ops.reshape(scores, (-1, self.num_beams * vocabulary_size))
+        scores, chosen = take_best(scores, 2 * self.num_beams)
+        parents, tokens = chosen // vocabulary_size, chosen % vocabulary_size
+        found = choose(state["beams"], parents)
+        is_written = ops.arange(found.shape[2]) == index
+        found = ops.where(is_written, ops.cast(tokens, found.dtype)[:, :, None], found)
+        return scores, parents, tokens, found
+
+    def _find_improvable(self, state: dict[str, Tensor], length: Tensor, longest: int) -> Tensor:
+        """bool (B, 1), whether a beam of `length` tokens may end better than those that ended."""
+        length_of_best = ops.cast(length, "float32")
+        if self.early_stopping == "never" and self.length_penalty > 0:
+            length_of_best = float(longest)
+        best = state["scores"][:, :1] / length_of_best**self.length_penalty
+        worst = ops.min(state["ended_scores"], axis=1, keepdims=True)
+        return ops.any(best > ops.where(state["has_ended"], worst, _OUT), axis=1, keepdims=True)
 
     def _update_ended(
         self, state: dict[str, Tensor], found: Tensor, scores: Tensor, ends: Tensor, length: Tensor

@@ -99,26 +99,8 @@ class BertEmbeddings(Adaptable, CompanionReader, ConfiguredLayer):
         initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
         self.token_embedding: Any = None
         self.frame_projection: Any = None
-        if embedding_rank is not None:
-            assert vocabulary_size is not None  # `_check_rank` has refused it.
-            self.token_embedding = FactorizedEmbedding(
-                vocabulary_size,
-                self.embedding_dim,
-                embedding_rank,
-                initializer_range,
-                dtype=self.dtype_policy,
-                name="token_embedding",
-            )
-        elif frame_dim is None:
-            self.token_embedding = keras.layers.ReversibleEmbedding(
-                vocabulary_size,
-                self.embedding_dim,
-                embeddings_initializer=initializer,
-                # Within another layer Keras would compute the product with the matrix in float32.
-                reverse_dtype=self.compute_dtype,
-                dtype=self.dtype_policy,
-                name="token_embedding",
-            )
+        if embedding_rank is not None or frame_dim is None:
+            self.token_embedding = self._make_token_embedding(initializer)
         else:
             self.frame_projection = make_frame_projection(
                 frame_dim, self.embedding_dim, initializer, self.dtype_policy
@@ -147,6 +129,28 @@ class BertEmbeddings(Adaptable, CompanionReader, ConfiguredLayer):
                 dtype=self.dtype_policy,
                 name="projection",
             )
+
+    def _make_token_embedding(self, initializer: Any) -> keras.layers.Layer:
+        """The table of tokens, or its factors, which have initialisers of their own."""
+        if self.embedding_rank is not None:
+            assert self.vocabulary_size is not None  # `_check_rank` has refused it.
+            return FactorizedEmbedding(
+                self.vocabulary_size,
+                self.embedding_dim,
+                self.embedding_rank,
+                self.initializer_range,
+                dtype=self.dtype_policy,
+                name="token_embedding",
+            )
+        return keras.layers.ReversibleEmbedding(
+            self.vocabulary_size,
+            self.embedding_dim,
+            embeddings_initializer=initializer,
+            # Within another layer Keras would compute the product with the matrix in float32.
+            reverse_dtype=self.compute_dtype,
+            dtype=self.dtype_policy,
+            name="token_embedding",
+        )
 
     def _make_position_embedding(self) -> keras.layers.Embedding:
         if self.max_sequence_length is None:
