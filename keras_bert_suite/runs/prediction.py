@@ -198,9 +198,19 @@ def _predict_rows(model, rows, batch_size, decode, condense, run, **kwargs):
         outputs, *others = found
         if others:
             outputs = keras.tree.map_structure(_join, outputs, *others)
+        _check_all_answered(len(keras.tree.flatten(outputs)[0]), len(order))
         return decode(keras.tree.map_structure(lambda output: output[order], outputs), windows)
     batches = [condense(batch, windows) if condense else batch for batch in found]
     return decode(_order_rows(batches, order), windows)
+
+
+def _check_all_answered(answered, wanted):
+    """Raises a ValueError if a callback has ended a prediction of rows in memory."""
+    if answered < wanted:
+        raise ValueError(
+            f"A callback ended `predict` after {answered} of {wanted} windows of rows, and the "
+            "short ones come first. Pass a dataset of batches: its answers come in its order."
+        )
 
 
 def _join(*batches):
@@ -212,6 +222,7 @@ def _order_rows(batches, order):
     if isinstance(batches[0], dict):
         return {name: _order_rows([batch[name] for batch in batches], order) for name in batches[0]}
     rows = [row for batch in batches for row in batch]
+    _check_all_answered(len(rows), len(order))
     return [rows[number] for number in order]
 
 
