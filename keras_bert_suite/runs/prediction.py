@@ -169,7 +169,7 @@ class PredictingModel:
         if has_joint_variables():
             batch = share_batch("predict_on_batch", batch)
         with lock_weights(self):
-            return drop_copies(self, keras.Model.predict_on_batch(self, batch[0]))
+            return _compute_outputs(self, batch[0])
 
 
 def _predict_rows(model, rows, batch_size, decode, condense, run, **kwargs):
@@ -241,6 +241,11 @@ def _run_batch(model, batch, run=None):
     x = keras.tree.map_structure(np.asarray, x)
     if run is not None:
         return run(x)
+    return _compute_outputs(model, x)
+
+
+def _compute_outputs(model, x):
+    """The outputs for the inputs of a batch, once, however many devices have computed them."""
     return drop_copies(model, keras.Model.predict_on_batch(model, x))
 
 
@@ -259,7 +264,7 @@ def _repeat_calls(model):
 
     def run(x):
         with calls.enter():
-            return drop_copies(model, keras.Model.predict_on_batch(model, x))
+            return _compute_outputs(model, x)
 
     return run
 
