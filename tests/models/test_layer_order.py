@@ -20,8 +20,9 @@ def check_order(model):
     found = [weight for layer in model.layers for weight in layer.weights]
     # A weight that several layers share counts where it is met first.
     wanted = {id(weight): weight.path for weight in found}
-    assert {id(weight): weight.path for weight in model.weights} == wanted
-    assert [id(weight) for weight in model.weights] == [*wanted]
+    # A model without its pooler in the graph has the pooler's weights.
+    have = {id(weight): weight.path for weight in model.weights if id(weight) in wanted}
+    assert [*have.items()] == [*wanted.items()]
     for layer in model.layers:
         if isinstance(layer, keras.Model):
             check_order(layer)
