@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from small_tasks import make_task
 from small_texts import ONE_LAYER
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -59,6 +60,28 @@ def test_a_chosen_compilation_is_kept(classifier, given, tmp_path):
     assert loaded.jit_compile is given
     loaded.save(tmp_path / "again.keras")
     assert read_compile_config(tmp_path / "again.keras")["jit_compile"] is given
+
+
+OPTIMIZERS = ("SGD", "RMSprop", "Adam", "AdamW", "Adadelta", "Adagrad", "Adamax", "Nadam", "Lion")
+
+
+@pytest.mark.parametrize("name", everywhere_for(OPTIMIZERS, "Adam", "SGD"))
+def test_an_optimizer_of_keras_that_pytorch_has_saved(classifier, name):
+    """Under PyTorch, Keras writes `keras.src.backend.torch.optimizers.torch_adam` for Adam."""
+    config = {
+        "module": f"keras.src.backend.torch.optimizers.torch_{name.lower()}",
+        "class_name": name,
+        "registered_name": name,
+        "config": {"learning_rate": 0.25},
+    }
+    classifier.compile_from_config({"optimizer": config})
+    assert type(classifier.optimizer) is type(getattr(keras.optimizers, name)())
+    assert float(classifier.optimizer.learning_rate) == 0.25
+    scaled = keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD())
+    scaled = keras.saving.serialize_keras_object(scaled)
+    scaled["config"]["inner_optimizer"] = config
+    classifier.compile_from_config({"optimizer": scaled})
+    assert type(classifier.optimizer.inner_optimizer) is type(getattr(keras.optimizers, name)())
 
 
 @pytest.mark.every_backend

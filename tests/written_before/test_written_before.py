@@ -86,6 +86,11 @@ def assert_same(found, wanted, place="", atol=1e-4):
         assert found == wanted, place
 
 
+def skip_draws(name):
+    if name == "replaced_tokens" and keras.config.backend() != "torch":
+        pytest.skip("The answers are about tokens that PyTorch has drawn.")
+
+
 def check_answers(model, x, wanted, atol=1e-4, **arguments):
     for method, answers in wanted.items():
         found = to_plain(getattr(model, method)(join(x), **arguments))
@@ -126,12 +131,16 @@ def assert_holds(new, old, place=""):
     ),
 )
 def test_a_keras_file(name, files, wanted):
+    skip_draws(name)
     file, case = files / "tasks" / name / "task.keras", wanted["tasks"][name]
     task = keras.saving.load_model(file)
     assert type(task) is getattr(kbs, case["class"])
     check_answers(task, case["x"], case["before"], verbose=0)
     with zipfile.ZipFile(file) as archive:
         old = json.loads(archive.read("config.json"))
+    optimizer = old["compile_config"]["optimizer"]
+    if "backend.torch" in optimizer["module"]:  # Of Keras' own, each backend has another class.
+        del optimizer["registered_name"]
     assert_holds(keras.saving.serialize_keras_object(task), old)
     x, y, *weights = case["rows"]
     if name == "pretraining":  # The task makes the labels of `sbo`.
@@ -148,6 +157,7 @@ PRESETS = short_for(
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset(name, files, wanted):
+    skip_draws(name)
     case = wanted["tasks"][name]
     task = getattr(kbs, case["class"]).from_preset(files / "tasks" / name / "preset")
     check_answers(task, case["x"], case["before"], verbose=0)

@@ -332,8 +332,24 @@ class CompiledTask(TrainedModel):
         """Compiles with the saved arguments. Keras skips this if a class overrides `compile`."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", f".*{RATE_ADVICE}")  # Who saved the task has read it.
-            self.compile(**keras.saving.deserialize_keras_object(config))
+            self.compile(**keras.saving.deserialize_keras_object(_for_this_backend(config)))
         follow_weights(self)
+
+
+def _for_this_backend(config):
+    """The configuration without the classes that Keras' optimizers have under PyTorch alone.
+
+    Keras writes them into files by their private names, also within a `LossScaleOptimizer`.
+    `keras.optimizers.Adam` is of the right class everywhere.
+    """
+    if isinstance(config, (list, tuple)):
+        return [_for_this_backend(value) for value in config]
+    if not isinstance(config, dict):
+        return config
+    config = {name: _for_this_backend(value) for name, value in config.items()}
+    if str(config.get("module")).startswith("keras.src.backend.torch.optimizers"):
+        config["module"] = "keras.optimizers"
+    return config
 
 
 def _list_compile_arguments(cls):
