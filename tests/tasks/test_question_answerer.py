@@ -438,6 +438,9 @@ def test_wrong_arguments(answerer):
     for arguments in ({}, {"question": "a"}, {"x": PAIRS, "context": "b", "question": "a"}):
         with pytest.raises(ValueError, match="Pass rows as `x`, or the two arguments"):
             answerer.predict(**arguments)
+    packed = answerer.preprocess_samples(PAIRS)
+    with pytest.raises(ValueError, match="Packed arrays have no text, .* or call `evaluate`"):
+        answerer.score(packed, SPANS)
     with pytest.raises(ValueError, match="stride must be from 1"):
         make_answerer(stride=100).predict(PAIRS)
     with pytest.raises(ValueError, match="class_weight must be None"):

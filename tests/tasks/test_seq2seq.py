@@ -417,6 +417,11 @@ def test_scores():
     assert scores["exact_match"] == 50
     with pytest.raises(ValueError, match="Wanted rows in memory"):
         writer.score(iter([(["银"], ["银"])]), None)
+    packed, labels, _ = writer.data.pack(writer.data.read(["银"], ["行"], labelled=True), True)
+    with pytest.raises(
+        ValueError, match="compares texts, got packed arrays. Pass sources and targ"
+    ):
+        writer.score(packed, labels)
 
 
 def test_errors():

@@ -240,6 +240,10 @@ def test_bad_input(embedder):
     refuses("a dict or a list of texts, got the text", embedder.score_retrieval, "a", ["b"], [[0]])
     pairs = list(zip(*PAIRS, strict=True))[:2]
     refuses(r"got a list of 2. Pass tuple\(map\(list, zip", embedder.score, pairs, SCORES[:2])
+    three = {"a": FIRST[:2], "b": SECOND[:2], "c": FIRST[:2]}
+    refuses("two columns of texts, got 3. Pass a tuple", embedder.score, three, SCORES[:2])
+    named = {"a": FIRST[:2], "b": SECOND[:2]}
+    assert embedder.score(named, SCORES[:2]) == embedder.score((FIRST[:2], SECOND[:2]), SCORES[:2])
     relevant = {"q": ["missing"]}
     refuses(
         "'missing' is relevant to query 'q'",

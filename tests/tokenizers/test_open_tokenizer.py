@@ -279,10 +279,11 @@ def test_a_preset_of_keras_hub(tmp_path):
     assert type(opened) is kbs.WordPieceTokenizer and not opened.lowercase
     assert opened.get_vocabulary() == tokenizer.get_vocabulary()
     assert opened.tokenize([*TEXTS, "Café"]) == tokenizer.tokenize([*TEXTS, "Café"])
-    keras_hub.tokenizers.BytePairTokenizer({"a": 0, "b": 1, "ab": 2}, ["a b"]).save_to_preset(
-        str(tmp_path / "other")
-    )
-    message = "other has a BytePairTokenizer of another package, wanted one of .*WordPieceTokenizer"
+    theirs = keras_hub.models.GPT2Backbone(4, 1, 1, 4, 4)
+    theirs.save_to_preset(str(tmp_path / "other"))
+    pieces = {"a": 0, "b": 1, "ab": 2, "<|endoftext|>": 3}
+    keras_hub.models.GPT2Tokenizer(pieces, ["a b"]).save_to_preset(str(tmp_path / "other"))
+    message = "other has a GPT2Tokenizer of another package, wanted one of .*WordPieceTokenizer"
     with pytest.raises(ValueError, match=message):
         kbs.open_tokenizer(tmp_path / "other")
 
