@@ -433,11 +433,6 @@ def test_tensors_without_a_place(tmp_path):
 @pytest.mark.parametrize(
     ("cls", "arguments", "message"),
     [
-        (
-            kbs.NezhaBackbone,
-            {},
-            "transformers has no NEZHA, .* got a NezhaBackbone. Use `save_adap",
-        ),
         (kbs.XLNetBackbone, {}, "query of XLNet is no linear layer in tr.* it. Use `save_adapter`"),
         (
             *(kbs.BertBackbone, {"features": {"price": "number"}}),
@@ -451,3 +446,12 @@ def test_what_peft_has_no_place_for(cls, arguments, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         task.save_peft(tmp_path / "ours")
     assert not (tmp_path / "ours").exists()
+
+
+def test_an_encoder_that_transformers_does_not_have(tmp_path):
+    theirs, _ = make_theirs(tmp_path)
+    theirs.save_pretrained(tmp_path / "theirs")
+    task = kbs.TextEmbedder(kbs.StaticBackbone(30, 8))
+    message = "transformers has no .*, so peft has no adapters of it; got a StaticBackbone. Use `sa"
+    with pytest.raises(ValueError, match=message):
+        read_peft(task, tmp_path / "theirs")

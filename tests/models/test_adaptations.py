@@ -437,6 +437,20 @@ def test_wrong_adapters():
         encoder.add_adapter(kbs.LoRA(2), "first")
     with pytest.raises(ValueError, match="'first' and 'second' would share weights"):
         encoder.add_adapter(kbs.BitFit(), "second")
+    static = kbs.StaticBackbone(30, 8)
+    for adaptation, lacks in (
+        (
+            kbs.LoRA(2),
+            r"LoRA cannot adapt a StaticBackbone. It has no attention and no feed-forward",
+        ),
+        (
+            kbs.PfeifferAdapters(2),
+            "PfeifferAdapters cannot adapt a StaticBackbone. It has no transf",
+        ),
+    ):
+        with pytest.raises(ValueError, match=lacks):
+            static.add_adapter(adaptation)
+    assert len({kbs.LoRA(2), kbs.LoRA(2), kbs.LoRA(3), kbs.BitFit()}) == 3
     with pytest.raises(ValueError, match="PfeifferAdapters adds layers that no kernel can take"):
         other = make_encoder("bert")
         other.add_adapter(kbs.PfeifferAdapters(2))

@@ -236,6 +236,7 @@ def test_a_backbone_of_a_guest_may_read_arrays_with_other_axes():
     short_for(
         TASKS,
         *("spans", "questions", "towers", "masks", "targets", "continuations", "pretraining"),
+        *("relations", "entailments"),
         part="combinations",
     ),
 )

@@ -345,6 +345,18 @@ def test_layers_that_do_not_fit_are_refused(term, sizes, message):
         task.compile(technique=kbs.Distillation(teacher, terms=[term]))
 
 
+def test_attention_without_queries_and_keys_is_refused():
+    names = {"label_names": ["no", "yes"]}
+    sizes = (24, 2, 2, 8, 16)
+    student, teacher = (kbs.TextClassifier(kbs.XLNetBackbone(*sizes), **names) for _ in range(2))
+    message = (
+        "The XLNetBlock of an XLNetBackbone does not give its queries and keys. Learn from its"
+    )
+    for term in (kbs.AttentionScores(), kbs.AttentionRelations()):
+        with pytest.raises(ValueError, match=message):
+            student.compile(technique=kbs.Distillation(teacher, terms=[term]))
+
+
 def test_wrong_terms_are_refused():
     with pytest.raises(ValueError, match="distance must be one of squares, cosine, got 'l1'"):
         kbs.HiddenStates(distance="l1")
