@@ -9,8 +9,8 @@ from peer_weights import to_numpy
 from keras_bert_suite import (
     BatchAllTriplet,
     BatchHardTriplet,
-    CosineRegression,
     CoSENT,
+    CosineRegression,
     DistilledScores,
     InBatchNegatives,
     MarginMSE,

@@ -400,7 +400,7 @@ WANTED = "Wanted JSON of doccano, Label Studio"
         ("a.jsonl", lines({"text": "a", "label": [[0, 1, {"a": 1}]]}), "a label is .*'a': 1"),
         ("a.jsonl", lines({"text": "a", "id": [3], "label": [[0, 1, "X"]]}),
          r"line 1: .*TypeError: the id is '\[3\]'"),
-        ("a.jsonl", lines({"text": "a", "spans": [{"start": 0, "end": 1, "label": "X", "text": 5}]}),
+        ("a.jsonl", lines({"text": "a", "spans": [{"start": 0, "end": 1, "label": "", "text": 5}]}),
          "line 1: .*TypeError: the text of a span is '5'"),
         ("a.jsonl", lines({"text": "a", "label": [[0, 1, "X"]], "entities": [[0, 1, "Y"]]}),
          "spans in label and in entities; remove one of them"),
