@@ -70,8 +70,8 @@ def digest_model(path):
         return find_digest(path)
     if not path.is_dir():
         raise ValueError(
-            f"{given} is no folder of a model on this machine. Save the model to a folder that each "
-            "worker sees, with save_to_preset, and pass the folder."
+            f"{given} is no folder of a model on this machine. Save the model to a folder that "
+            "each worker sees, with save_to_preset, and pass the folder."
         )
     files = (file for file in path.rglob("*") if file.is_file())
     names = sorted(file.relative_to(path).as_posix() for file in files)
