@@ -432,6 +432,9 @@ def test_errors():
     with pytest.raises(ValueError, match="max_target_length must be .*, got 0"):
         make_writer(max_target_length=0)
     writer = make_writer()
+    assert writer.predict(SOURCES, 2, 1) == writer.predict(SOURCES[:2]) != []
+    with pytest.raises(ValueError, match="has not learned to write a text with its gaps.* Open a BA"):
+        writer.fill_mask(["a [MASK]"])
     with pytest.raises(ValueError, match="sampler must be 'greedy', .* got 'beem'"):
         writer.compile(sampler="beem")
     writer.compile(sampler="top_p")
