@@ -3,15 +3,19 @@
 import inspect
 
 from keras_bert_suite.argument_checks import with_article
+from keras_bert_suite.checkpoints.model_types.table import ALL_TYPES
 
 from .command_flags import SIZES, UsageError
 from .memory_flags import check_remembers, choose_memory
 
-#: The kinds of model that read, by their names in `ALL_TYPES`.
-READERS = (
-    *("bert", "roberta", "distilbert", "electra", "ernie"),
-    *("albert", "roformer", "nezha", "modernbert", "longformer", "xlnet", "elmo"),
-)
+#: Kinds that do not only read: they write, or are not pretrained.
+_OTHERS = {"bart", "encoder-decoder", "static"}
+_first = {}
+for _kind in ALL_TYPES.values():
+    _first.setdefault(_kind.backbone, _kind.name)
+
+#: The kinds of model that read, by their names in `ALL_TYPES`: the first of each class of backbone.
+READERS = tuple(name for name in _first.values() if name not in _OTHERS)
 MODELS = (*READERS, "bart")
 
 #: The flags of a new model. A checkpoint brings its model.
@@ -137,7 +141,6 @@ def make_part_embeddings(values, objective, cls, tokenizer):
 
 def find_backbone(kind):
     """The class of a kind of model, one of `MODELS`."""
-    from keras_bert_suite.checkpoints.model_types.table import ALL_TYPES
     from keras_bert_suite.models import BACKBONES
 
     return BACKBONES[ALL_TYPES[kind].backbone]

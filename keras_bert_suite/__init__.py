@@ -56,25 +56,7 @@ from keras_bert_suite.masking import (
     find_similar_words,
     rarity_weights,
 )
-from keras_bert_suite.models import (
-    AlbertBackbone,
-    BartBackbone,
-    BertBackbone,
-    BertEncoderDecoder,
-    DistilBertBackbone,
-    ElectraBackbone,
-    ElmoBackbone,
-    ErnieBackbone,
-    LongformerBackbone,
-    ModelParallel,
-    ModernBertBackbone,
-    NezhaBackbone,
-    RobertaBackbone,
-    RoFormerBackbone,
-    StaticBackbone,
-    XLNetBackbone,
-    change_pattern,
-)
+from keras_bert_suite.models import ModelParallel, change_pattern
 from keras_bert_suite.models.adaptations import (
     Adaptation,
     BitFit,
@@ -84,6 +66,8 @@ from keras_bert_suite.models.adaptations import (
     PrefixTuning,
     PromptTuning,
 )
+from keras_bert_suite.models.backbones import *  # noqa: F403
+from keras_bert_suite.models.backbones import __all__ as _names_of_backbones
 from keras_bert_suite.preprocessing import FramePacker, SegmentPacker
 from keras_bert_suite.pretraining import FrameBatches, find_codes, learn_codebook, objectives
 from keras_bert_suite.runs import GradualUnfreezing, TrainingCheckpoint
@@ -156,6 +140,7 @@ __version__ = "0.1.0"
 keep_compiled_steps()
 
 __all__ = [
+    *_names_of_backbones,
     *_names_of_heads,
     "EMA",
     "FGM",
@@ -164,7 +149,6 @@ __all__ = [
     "SWA",
     "VAT",
     "AdamW",
-    "AlbertBackbone",
     "AlbertTokenizer",
     "AttentionPooling",
     "AttentionRelations",
@@ -173,9 +157,6 @@ __all__ = [
     "BatchAllTriplet",
     "BatchHardTriplet",
     "BatchPredictor",
-    "BartBackbone",
-    "BertBackbone",
-    "BertEncoderDecoder",
     "BertEmbeddings",
     "BiLSTMPooling",
     "BytePairTokenizer",
@@ -189,13 +170,9 @@ __all__ = [
     "CosineRegression",
     "DeepWordBug",
     "DenoisingCorruption",
-    "DistilBertBackbone",
     "DistilledScores",
     "Distillation",
     "EfficientGlobalPointer",
-    "ElectraBackbone",
-    "ElmoBackbone",
-    "ErnieBackbone",
     "Examples",
     "FirstTokenPooling",
     "FrameBatches",
@@ -214,7 +191,6 @@ __all__ = [
     "LayerDrop",
     "LastTokenPooling",
     "LinearWarmupDecay",
-    "LongformerBackbone",
     "MacroF1",
     "MarginMSE",
     "Matryoshka",
@@ -228,24 +204,19 @@ __all__ = [
     "MaxPooling",
     "MeanPooling",
     "ModelParallel",
-    "ModernBertBackbone",
     "MBartTokenizer",
     "ModernBertTokenizer",
     "NextTokenTargets",
-    "NezhaBackbone",
     "NormCondition",
     "PartEmbeddings",
     "PermutationTargets",
     "PiecewiseLinear",
     "RankingLoss",
     "RDrop",
-    "RoFormerBackbone",
-    "RobertaBackbone",
     "ScalarMix",
     "SegmentPacker",
     "SelfAttention",
     "SentencePieceTokenizer",
-    "StaticBackbone",
     "Technique",
     "Theseus",
     "TextNoise",
@@ -259,7 +230,6 @@ __all__ = [
     "WordCutting",
     "WordPieceTokenizer",
     "XLMRobertaTokenizer",
-    "XLNetBackbone",
     "XLNetTokenizer",
     "change_pattern",
     "edit_words",

@@ -34,6 +34,7 @@ from keras_bert_suite import (
     XLNetBackbone,
     XLNetTokenizer,
 )
+from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.checkpoints.head_types.records import HEAD_TYPES
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import write_tokenizer
 
@@ -91,6 +92,11 @@ def write_xlnet(path: Path) -> None:
     write_tokenizer(XLNetTokenizer(make_xlnet()), 16, path)
 
 
+def choose_sizes(cls: type, **sizes: int) -> dict[str, int]:
+    """The sizes that a class has. An encoder without attention has no heads."""
+    return {name: size for name, size in sizes.items() if name in list_arguments(cls)}
+
+
 @dataclass(frozen=True)
 class Member:
     """A kind of model.
@@ -109,6 +115,9 @@ class Member:
         endings: dict of a key of `TASKS` -> the end of the name of its class in transformers, where
             this is another.
         padding_side: str, the side of the padding in `make_inputs`.
+        packs: whether several rows may lie in one row of the encoder.
+        matrices: the number of matrices of a block that are split by columns, and by rows, over
+            devices.
     """
 
     backbone: type
@@ -123,6 +132,8 @@ class Member:
     constants: tuple[str, ...] = ()
     endings: dict[str, str] = field(default_factory=dict)
     padding_side: str = "right"
+    packs: bool = True
+    matrices: tuple[int, int] = (4, 2)
 
     def save_peer(self, path: Path, model: str = "Model", **config: Any) -> Any:
         """Saves a random model of transformers, with its tokenizer, and returns the model.
@@ -162,6 +173,19 @@ class Member:
         inputs = {name: array[:, None].repeat(2, axis=1) for name, array in inputs.items()}
         inputs["token_ids"][:, 1, 1:3] = 7
         return inputs
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The arguments of our backbone for a small encoder, as far as it has them."""
+        return choose_sizes(
+            self.backbone, num_layers=2, num_heads=2, hidden_dim=8, intermediate_dim=16
+        )
+
+    def make(self, **arguments: Any) -> Any:
+        """A small encoder of ours."""
+        return self.backbone(
+            **{"vocabulary_size": self.vocabulary_size, **self.sizes, **self.arguments, **arguments}
+        )
 
     @property
     def pad_token_id(self) -> int:
@@ -348,6 +372,7 @@ MEMBERS = {
         vocabulary_size=len(make_vocabulary()) + 2,
         arguments={"local_attention": 4, "attention_bias": True, "norm_bias": True},
         may_stay=(),
+        matrices=(2, 2),
     ),
     "longformer": LongMember(
         LongformerBackbone,
@@ -363,6 +388,7 @@ MEMBERS = {
         heads=ONE_TEXT,
         vocabulary_size=len(make_vocabulary()),
         arguments={"attention_window": [4, 8], "max_sequence_length": 16},
+        matrices=(7, 2),
     ),
     "xlnet": Member(
         XLNetBackbone,
@@ -387,6 +413,7 @@ MEMBERS = {
             "ForQuestionAnswering": "ForQuestionAnsweringSimple",
         },
         padding_side="left",
+        matrices=(5, 2),
     ),
     "bart": BartMember(
         BartBackbone,
@@ -397,6 +424,7 @@ MEMBERS = {
         has_pooler=False,
         vocabulary_size=len(make_vocabulary()),
         arguments={"num_decoder_layers": 1, "num_decoder_heads": 4, "max_sequence_length": 16},
+        packs=False,
     ),
 }
 

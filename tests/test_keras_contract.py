@@ -86,6 +86,7 @@ ATTRIBUTES = {
     "_trainable_variables": "A task that is quantized after weights were frozen does not load.",
     "_trainable_variables_indices": "A layer that is thawed in a training is unknown to it.",
     "_tracker": "The same: the optimizer keeps the state of weights that it does not train.",
+    "_layers": "The moments in a file that PyTorch has written are read as those of other weights.",
     "_model_variables_moving_average": "The average of a thawed weight begins with 0.",
     "_dtype_policy": "A quantized task that was loaded cannot be saved again.",
     "_learning_rate": "A schedule of open length is not found, nor laid over the steps of `fit`.",

@@ -1,44 +1,25 @@
-"""The kinds of tasks that the command line knows: a file and a row for each."""
+"""The kinds of tasks that the command line knows: a file for each, named as the value of --task."""
+
+import importlib
 
 from keras_bert_suite.argument_checks import with_article
-from keras_bert_suite.checkpoints.head_types.records import heads_of_command
+from keras_bert_suite.checkpoints.head_types.records import HEAD_TYPES, heads_of_command
 from keras_bert_suite.heads.base.head import read_heads
 
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..model_paths import is_runtime_folder, is_saved_model
 from ..saved_tasks import open_task
-from .attributes import AttributeKind
-from .causal_lm import CausalLMKind
-from .choice import ChoiceKind
-from .classify import ClassifyKind
-from .embedder import EmbedKind
-from .multilabel import MultiLabelKind
-from .ner import EntityKind
-from .qa import QuestionKind
-from .ranking import RankingKind
-from .regress import RegressKind
-from .relation import RelationKind
-from .seq2seq import Seq2SeqKind
 
-#: The values of --task, in the order of the help.
-KINDS = {
-    kind.name: kind
-    for kind in (
-        ClassifyKind,
-        MultiLabelKind,
-        RegressKind,
-        AttributeKind,
-        EntityKind,
-        RelationKind,
-        QuestionKind,
-        ChoiceKind,
-        RankingKind,
-        EmbedKind,
-        Seq2SeqKind,
-        CausalLMKind,
-    )
-}
+
+def find_kind(name):
+    """The `Kind` of a value of --task, from the file of this name."""
+    values = vars(importlib.import_module(f"{__name__}.{name}")).values()
+    return next(value for value in values if getattr(value, "name", None) == name)
+
+
+#: The values of --task, in the order of the help: those of the records of heads.
+KINDS = {name: find_kind(name) for head in HEAD_TYPES for name in head.commands}
 
 
 def define_task_flag(flags):

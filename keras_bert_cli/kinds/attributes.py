@@ -6,11 +6,10 @@ from keras_bert_suite.data.readers.columns import read_columns
 from keras_bert_suite.data.readers.field_checks import check_filled, check_no_lists
 from keras_bert_suite.data.readers.row_faults import RowFaults
 
-from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..table_flags import choose_text_columns, report_left_out, table_arguments, to_field
 from .classify import ClassifyKind
-from .kind import Kind, format_json, list_rows
+from .kind import Kind
 
 
 class AttributeKind(Kind):
@@ -104,29 +103,10 @@ class AttributeKind(Kind):
                 )
         return weights
 
-    def predict(self, columns):
-        if isinstance(self.model, SavedModel):
-            attributes = self.model.description["attributes"]
-            shares = {name: f"{name}_probabilities" for name in attributes}
-            answers = self.answer(columns, *attributes, *shares.values())
-            labels = {name: [label.decode() for label in answers[name]] for name in attributes}
-            shares = {name: answers[output] for name, output in shares.items()}
-        else:
-            attributes = self.model.answers.labels.attributes
-            labels, shares = self._answer_by_model(columns)
-        if self.values.format != "jsonl":
-            rows = zip(*labels.values(), strict=True)
-            lines = ("\t".join(map(to_field, row)) + "\n" for row in rows)
-            return ["\t".join(map(to_field, labels)) + "\n", *lines]
-        from keras_bert_suite.serving.named_answers import name_attributes
+    def format_table(self, found):
+        from keras_bert_suite.serving.answer_columns import open_answers
 
-        return format_json(columns, list_rows(name_attributes(attributes, labels, shares)))
-
-    def _answer_by_model(self, columns):
-        """(labels, probabilities of all labels), each a dict of attribute -> N rows."""
-        import numpy as np
-
-        answers = self.model.answers
-        parts = self.predict_rows(columns)
-        outputs = np.concatenate(list(parts.values()), axis=-1)
-        return answers.name(outputs, None), answers.decode_probabilities(outputs, None)
+        names = open_answers(self.model).attributes
+        rows = ([row[name]["label"] for name in names] for row in found["attributes"])
+        lines = ("\t".join(map(to_field, row)) + "\n" for row in rows)
+        return ["\t".join(map(to_field, names)) + "\n", *lines]

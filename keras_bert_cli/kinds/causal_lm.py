@@ -17,7 +17,6 @@ class CausalLMKind(WritingKind):
     own_flags = ("max_length", *SEARCH)
     asking_flags = ("max_length", "stop", *SEARCH, *SAMPLING)
     idle_table_flags = ("text_pair_column", "label_column")
-    answer_name = "continuation"
 
     @staticmethod
     def define_training_flags(flags):

@@ -3,7 +3,7 @@
 from keras_bert_suite.heads.choices.reader import read_swag
 
 from ..table_flags import report_left_out, table_arguments
-from .kind import Kind, format_json
+from .kind import Kind
 
 
 class ChoiceKind(Kind):
@@ -34,19 +34,10 @@ class ChoiceKind(Kind):
         rows = self.read(self.values.input, labelled=False)
         return dict(zip(self.input_names, rows.x, strict=True))
 
-    def predict(self, columns):
-        answers = self.answer(columns, "choices", "probabilities")
-        choices, probabilities = (answers[name].tolist() for name in ("choices", "probabilities"))
-        if self.values.format != "jsonl":
-            rows = zip(choices, probabilities, strict=True)
-            lines = (f"{choice}\t{row[choice]:.6f}\n" for choice, row in rows)
-            return ["choice\tprobability\n", *lines]
-        answers = (
-            {
-                "choice": choice,
-                "ending": texts[choice],
-                "probabilities": [round(probability, 6) for probability in row],
-            }
-            for choice, texts, row in zip(choices, columns["endings"], probabilities, strict=True)
-        )
-        return format_json({"prompt": columns["prompt"]}, answers)
+    def show_texts(self, columns):
+        return {"prompt": columns["prompt"]}
+
+    def format_table(self, found):
+        rows = zip(found["choice"], found["probabilities"], strict=True)
+        lines = (f"{choice}\t{shares[choice]:.6f}\n" for choice, shares in rows)
+        return ["choice\tprobability\n", *lines]

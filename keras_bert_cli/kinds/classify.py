@@ -2,6 +2,7 @@
 
 from keras_bert_suite.heads.base.label_scores import count_confusions
 
+from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..feature_columns import (
     choose_features,
@@ -18,7 +19,7 @@ from ..table_flags import (
     read_examples,
     to_field,
 )
-from .kind import Kind, format_json, list_rows
+from .kind import Kind
 
 #: The flags that classes, sets of labels and numbers have in common.
 TEXT_FLAGS = (
@@ -168,14 +169,10 @@ class ClassifyKind(Kind):
 
     def order_texts(self, columns):
         features = find_features(self.model)
+        if not features or isinstance(self.model, SavedModel):
+            return super().order_texts(columns)
         texts = {name: column for name, column in columns.items() if name not in features}
-        if not features:
-            return super().order_texts(texts)
-        ordered = super().order_texts(texts)
-        ordered = ordered if isinstance(ordered, tuple) else (ordered,)
-        names = self.model.input_names or self.input_names
-        beside = {name: columns[name] for name in features}
-        return {**dict(zip(names, ordered, strict=True)), **beside}
+        return {**super().order_texts(texts), **{name: columns[name] for name in features}}
 
     def find_arguments(self, train):
         values = self.values
@@ -226,19 +223,7 @@ class ClassifyKind(Kind):
 
         draw_confusions(scores["confusion_matrix"], scores["label_names"], path)
 
-    @property
-    def label_names(self):
-        """list of C str, the label names of --model."""
-        return self.model.label_names
-
-    def predict(self, columns):
-        names = self.label_names
-        from keras_bert_suite.serving.named_answers import name_classes
-
-        answers = self.answer(columns, "label_ids", "probabilities")
-        found = name_classes(names, answers["label_ids"], answers["probabilities"])
-        if self.values.format != "jsonl":
-            rows = zip(found["label"], found["probability"], strict=True)
-            lines = (f"{to_field(label)}\t{probability:.6f}\n" for label, probability in rows)
-            return ["label\tprobability\n", *lines]
-        return format_json(columns, list_rows(found))
+    def format_table(self, found):
+        rows = zip(found["label"], found["probability"], strict=True)
+        lines = (f"{to_field(label)}\t{probability:.6f}\n" for label, probability in rows)
+        return ["label\tprobability\n", *lines]

@@ -35,6 +35,10 @@ class Kind(ABC):
     own_flags: tuple = ()
     #: Flags of tables that do not go with the labelled files of this kind.
     idle_table_flags: tuple = ()
+    #: The form of answers without --format.
+    answer_format = "tsv"
+    #: Why --format tsv is an error, if it is one.
+    no_table: str | None = None
 
     def __init__(self, values, model=None):
         self.values = values
@@ -145,10 +149,13 @@ class Kind(ABC):
         return read_text_columns(self.values, "input", self.model.input_names)
 
     def order_texts(self, columns):
-        """The texts of columns, dict of a name -> texts, as the task takes them.
+        """The texts of columns, dict of a name -> texts, under the names that the model has.
 
-        Columns with the names of the model's texts may come in any order.
+        Columns with the names of the model's texts may come in any order. A SavedModel finds its
+        columns itself.
         """
+        if isinstance(self.model, SavedModel):
+            return columns
         names = self.model.input_names or self.input_names
         if len(columns) != len(names):
             raise ValueError(
@@ -157,45 +164,40 @@ class Kind(ABC):
                 "the columns of the texts, with --text_column and --text_pair_column."
             )
         in_order = names if set(names) == set(columns) else columns
-        texts = tuple(columns[name] for name in in_order)
-        return texts if len(texts) > 1 else texts[0]
+        return {name: columns[given] for name, given in zip(names, in_order, strict=True)}
 
-    def answer(self, columns, *outputs):
-        """Answers texts as a server does: dict of arrays of N rows, by the task or the SavedModel.
+    def find_asked(self):
+        """dict of arguments of the task's `predict`, such as `max_length`."""
+        return {}
 
-        Args:
-            columns: dict, name of a column -> N texts.
-            *outputs: str, names of outputs of `serving_default` whose rows have one length. Outputs
-                that there are not are left out.
-        """
-        import numpy as np
+    def find_answers(self, columns):
+        """The answers to texts as columns: dict of the names of `AnswerColumns` -> N values."""
+        from keras_bert_suite.serving.answer_columns import open_answers
 
-        if isinstance(self.model, SavedModel):
-            batches = list(self.model.answer(columns, self.values.batch_size))
-            return {
-                name: np.concatenate([batch[name] for batch in batches])
-                for name in outputs
-                if name in batches[0]
-            }
-
-        from keras import ops
-
-        predicted = self.predict_rows(columns)
-        answers = self.model.answers.serve(ops, ops.convert_to_tensor(predicted), None)
-        return {name: ops.convert_to_numpy(answers[name]) for name in outputs if name in answers}
+        answers = open_answers(self.model, **self.find_asked())
+        return answers.find(self.order_texts(columns), self.values.batch_size)
 
     def predict_rows(self, columns):
         """The results of `predict` of the task for texts."""
-        import keras_bert_suite as kbs
+        from keras_bert_suite.serving.answer_columns import predict_rows
 
-        texts, size = self.order_texts(columns), self.values.batch_size
-        if isinstance(self.model, kbs.serving.TaskRuntime):
-            return self.model.predict(texts, size)
-        return self.model.predict(texts, batch_size=size, verbose=0)
+        return predict_rows(self.model, self.order_texts(columns), self.values.batch_size)
 
-    @abstractmethod
     def predict(self, columns):
         """Yields the lines of the output for columns, dict of a name -> texts."""
+        if self.values.format == "tsv" and self.no_table:
+            raise UsageError(self.no_table)
+        found = self.find_answers(columns)
+        if (self.values.format or self.answer_format) == "tsv":
+            return self.format_table(found)
+        return format_json(self.show_texts(columns), list_rows(found))
+
+    def show_texts(self, columns):
+        """The columns that stand beside the answers in JSON, of the columns of the input."""
+        return columns
+
+    def format_table(self, found):  # noqa: B027
+        """Yields the lines of a table of answers, unless there is a `no_table`."""
 
 
 def format_json(columns, answers):
@@ -207,6 +209,7 @@ def format_json(columns, answers):
 
 def list_rows(columns):
     """Yields the answer of each row as a dict, of columns; numbers are rounded for people."""
+    columns = {name: x.tolist() if hasattr(x, "tolist") else x for name, x in columns.items()}
     for row in zip(*columns.values(), strict=True):
         yield {name: round_numbers(value) for name, value in zip(columns, row, strict=True)}
 

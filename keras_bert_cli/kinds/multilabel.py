@@ -3,7 +3,7 @@
 from ..command_flags import UsageError
 from ..table_flags import to_field
 from .classify import TEXT_FLAGS, ClassifyKind
-from .kind import Kind, format_json, list_rows
+from .kind import Kind
 
 
 class MultiLabelKind(ClassifyKind):
@@ -35,14 +35,8 @@ class MultiLabelKind(ClassifyKind):
 
         plot_label_scores(scores["classes"], path)
 
-    def predict(self, columns):
-        from keras_bert_suite.serving.named_answers import name_label_sets
-
-        names, answers = self.label_names, self.answer(columns, "is_label", "probabilities")
-        found = name_label_sets(names, answers["is_label"], answers["probabilities"])
-        if self.values.format == "jsonl":
-            return format_json(columns, list_rows(found))
-        rows = zip(*found.values(), strict=True)
+    def format_table(self, found):
+        rows = zip(found["labels"], found["probabilities"], strict=True)
         lines = (
             f"{to_field(','.join(s))}\t{','.join(f'{p[name]:.6f}' for name in s)}\n"
             for s, p in rows

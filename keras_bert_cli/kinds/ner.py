@@ -1,7 +1,5 @@
 """A tag for each word, or spans, and files of CoNLL's form or of annotation tools."""
 
-import dataclasses
-
 from keras_bert_suite.checkpoints.head_types.records import ENTITY_SPANS, heads_of_command
 from keras_bert_suite.data.readers.text_places import ERRORS
 from keras_bert_suite.heads.tags import tag_forms, tag_schemes
@@ -10,10 +8,9 @@ from keras_bert_suite.heads.tags.conll.reader import read_conll
 from keras_bert_suite.heads.tags.scores import MODES
 
 from .. import head_layers
-from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..table_flags import TABLE_FLAGS, report_left_out
-from .kind import Kind, format_json
+from .kind import Kind
 
 #: The ends of the names of files of annotation tools, and the flags that are for other files.
 ANNOTATIONS = (".json", ".jsonl")
@@ -44,6 +41,8 @@ class EntityKind(Kind):
         "png",
     )
     idle_table_flags = tuple(name for name in TABLE_FLAGS if name != "row_errors")
+    answer_format = "jsonl"
+    no_table = "--format tsv has one label for each text. Choose --format jsonl for entities"
 
     @property
     def task(self):
@@ -162,18 +161,5 @@ class EntityKind(Kind):
 
         plot_label_scores(scores["types"], path, "entities", "F1 of each type (entities)")
 
-    def predict(self, columns):
-        if self.values.format == "tsv":
-            raise UsageError(
-                "--format tsv has one label for each text. Choose --format jsonl for entities"
-            )
-        if isinstance(self.model, SavedModel):
-            answers = self.model.find_entities(columns, self.values.batch_size)
-        else:
-            rows = self.predict_rows(columns)
-            answers = [[dataclasses.asdict(entity) for entity in entities] for entities in rows]
-        rounded = (
-            [{**entity, "score": round(entity["score"], 6)} for entity in row] for row in answers
-        )
-        texts = next(iter(columns.values()))
-        return format_json({"text": texts}, ({"entities": row} for row in rounded))
+    def show_texts(self, columns):
+        return {"text": next(iter(columns.values()))}

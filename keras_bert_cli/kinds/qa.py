@@ -1,16 +1,13 @@
 """The answer to a question in a context: a `QuestionAnswerer`, and files of SQuAD's form."""
 
-import dataclasses
-
 from keras_bert_suite.data.readers.text_files import read_lines
 from keras_bert_suite.data.readers.text_places import ERRORS
 from keras_bert_suite.heads.questions.reader import read_squad
 
-from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
 from ..head_layers import read_head_layers
 from ..table_flags import TABLE_FLAGS, is_table
-from .kind import Kind, format_json
+from .kind import Kind
 
 
 class QuestionKind(Kind):
@@ -22,6 +19,7 @@ class QuestionKind(Kind):
     input_names = ("question", "context")
     own_flags = ("question", "answer_errors", "characters", "head_layers")
     idle_table_flags = (*TABLE_FLAGS, "encoding")  # JSON is UTF-8.
+    answer_format = "jsonl"
 
     @staticmethod
     def define_flags(flags):
@@ -78,32 +76,20 @@ class QuestionKind(Kind):
             return {"id": read.ids, **dict(zip(self.input_names, read.x, strict=True))}
         return super().read_texts()
 
-    def predict(self, columns):
+    def order_texts(self, columns):
         names = self._find_columns(columns)
         asked = dict(zip(self.input_names, (columns[name] for name in names), strict=True))
-        if isinstance(self.model, SavedModel):
-            outputs = ("answers", "starts", "ends", "scores", "null_odds")
-            found = self.answer(asked, *outputs)
-            texts, *figures = (found[name].tolist() for name in outputs)
-            rows = zip((text.decode() for text in texts), *figures, strict=True)
-        else:
-            rows = map(dataclasses.astuple, self.predict_rows(asked))
-        if self.values.format == "tsv":
-            # Without the tabs and line ends of an answer.
-            lines = (f"{' '.join(text.split())}\t{score:.6f}\n" for text, _, _, score, _ in rows)
-            return ["answer\tscore\n", *lines]
+        return super().order_texts(asked)
+
+    def show_texts(self, columns):
         named = {name: columns[name] for name in ("id",) if name in columns}
-        answers = (
-            {
-                "answer": text,
-                "start": start,
-                "end": end,
-                "score": round(score, 6),
-                "null_odds": round(null_odds, 6),
-            }
-            for text, start, end, score, null_odds in rows
-        )
-        return format_json({**named, "question": asked["question"]}, answers)
+        return {**named, "question": columns[self._find_columns(columns)[0]]}
+
+    def format_table(self, found):
+        # Without the tabs and line ends of an answer.
+        rows = zip(found["answer"], found["score"], strict=True)
+        lines = (f"{' '.join(text.split())}\t{score:.6f}\n" for text, score in rows)
+        return ["answer\tscore\n", *lines]
 
     def _find_columns(self, columns):
         """The names of the columns of the questions and of the contexts."""

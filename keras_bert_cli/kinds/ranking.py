@@ -4,7 +4,7 @@ from keras_bert_suite.heads.rankings.reader import read_rankings
 
 from ..command_flags import UsageError
 from ..table_flags import report_left_out, table_arguments
-from .kind import Kind, format_json
+from .kind import Kind
 
 
 class RankingKind(Kind):
@@ -57,9 +57,5 @@ class RankingKind(Kind):
     def score(self, task, examples):
         return task.score(examples.x, examples.y, self.values.batch_size)
 
-    def predict(self, columns):
-        relevance = self.answer(columns, "relevance")["relevance"]
-        if self.values.format != "jsonl":
-            return ["relevance\n", *(f"{score:.6f}\n" for score in relevance)]
-        answers = ({"relevance": round(float(score), 6)} for score in relevance)
-        return format_json(columns, answers)
+    def format_table(self, found):
+        return ["relevance\n", *(f"{score:.6f}\n" for score in found["relevance"])]

@@ -18,7 +18,6 @@ class Seq2SeqKind(WritingKind):
     own_flags = ("target_column", *LANGUAGES, *RULES, *SEARCH)
     asking_flags = (*RULES, *SEARCH, *SAMPLING)
     idle_table_flags = ("text_pair_column", "label_column")
-    answer_name = "target"
 
     @staticmethod
     def define_flags(flags):

@@ -12,17 +12,13 @@ RELATIONS = {2: ("next", "other"), 3: ("next", "random", "previous")}
 class TextPairKind(ClassifyKind):
     """Pairs of texts with the relation of each pair, for `predict` of a `Pretrainer`."""
 
-    @property
-    def label_names(self):
-        """tuple of R str."""
-        return RELATIONS[self.model.sentence_relations]
-
-    def answer(self, columns, *outputs):
+    def find_answers(self, columns):
         from keras_bert_suite.heads.base.answers import ClassAnswers
+        from keras_bert_suite.serving.named_answers import name_classes
 
         logits, classes = self.predict_rows(columns), ClassAnswers(None)
-        probabilities = classes.find_probabilities(logits)
-        return {"label_ids": classes.choose(logits), "probabilities": probabilities}
+        names = RELATIONS[self.model.sentence_relations]
+        return name_classes(names, classes.choose(logits), classes.find_probabilities(logits))
 
 
 def open_text_pairs(values):

@@ -2,7 +2,7 @@
 
 from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
-from .kind import Kind, format_json
+from .kind import Kind
 
 #: The flags of `predict` for models that write texts, arguments of their `predict`.
 SAMPLING = ("top_k", "top_p", "temperature", "seed")
@@ -18,31 +18,26 @@ SEARCH = ("num_beams", "length_penalty")
 class WritingKind(Kind):
     """The base of `Seq2SeqKind` and `CausalLMKind`."""
 
-    #: The name of an answer.
-    answer_name: str
     #: The flags of `predict` that are arguments of the `predict` of the task.
     asking_flags: tuple = (*SEARCH, *SAMPLING)
 
     def find_compile_arguments(self):
         return {"sampler": make_sampler(self.values)}
 
-    def predict_rows(self, columns):
-        values = self.values
-        names = [name for name in self.asking_flags if name in values.given]
-        if not values.given.isdisjoint(SEARCH):
-            self.model.set_sampler(make_sampler(values))
-        asked = {name: getattr(values, name) for name in names if name not in SEARCH}
-        return self.model.predict(self.order_texts(columns), values.batch_size, **asked)
+    def find_asked(self):
+        values, given = self.values, self.values.given
+        names = [name for name in self.asking_flags if name in given and name not in SEARCH]
+        return {name: getattr(values, name) for name in names}
 
-    def predict(self, columns):
-        if isinstance(self.model, SavedModel):
-            written = [text.decode() for text in self.answer(columns, "texts")["texts"]]
-        else:
-            written = self.predict_rows(columns)
-        if self.values.format == "jsonl":
-            return format_json(columns, ({self.answer_name: text} for text in written))
+    def find_answers(self, columns):
+        if not self.values.given.isdisjoint(SEARCH):
+            self.model.set_sampler(make_sampler(self.values))
+        return super().find_answers(columns)
+
+    def format_table(self, found):
+        ((name, written),) = found.items()
         # Without the tabs and line ends of a text.
-        return [f"{self.answer_name}\n", *(f"{' '.join(text.split())}\n" for text in written)]
+        return [f"{name}\n", *(f"{' '.join(text.split())}\n" for text in written)]
 
 
 def make_sampler(values):

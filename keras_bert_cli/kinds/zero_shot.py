@@ -23,11 +23,13 @@ class ZeroShotKind(ClassifyKind):
             raise UsageError(
                 f"--zero_shot_labels are for single texts, got the columns {', '.join(columns)}"
             )
-        return next(iter(columns.values()))
+        return columns
 
-    def answer(self, columns, *outputs):
-        probabilities = self.predict_rows(columns)
-        return {"label_ids": probabilities.argmax(axis=-1), "probabilities": probabilities}
+    def find_answers(self, columns):
+        from keras_bert_suite.serving.named_answers import name_classes
+
+        shares = self.predict_rows(columns)
+        return name_classes(self.model.label_names, shares.argmax(axis=-1), shares)
 
 
 def define_zero_shot_flags(flags):

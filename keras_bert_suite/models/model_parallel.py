@@ -50,7 +50,7 @@ WEIGHT_LAYOUTS: tuple[tuple[str, Axes], ...] = (
     (rf"{_BLOCK}/self_attention/segment_embedding", (None, MODEL, None)),
     (rf"{_WRITES}/(kernel|lora_kernel_a)", (MODEL, None)),
     (rf"{_WRITES}/(bias|lora_kernel_b)", WHOLE),
-    (rf"{_BLOCK}/((self|cross)_attention|feedforward)_norm{_REST}", WHOLE),
+    (rf"{_BLOCK}/\w+_norm{_REST}", WHOLE),
     # A device has some tokens of the vocabulary. It looks them up, and scores them.
     (rf"{_TOKENS}/(table/)?(embeddings|lora_embeddings_a)", (MODEL, None)),
     (rf"{_TOKENS}/((table/)?lora_embeddings_b|factor)", WHOLE),

@@ -13,6 +13,7 @@ from keras_bert_suite.argument_checks import check_choice, with_article
 from keras_bert_suite.fixed_arguments import FixedArguments, show_value
 from keras_bert_suite.layers import NormCondition, PackedSequences
 from keras_bert_suite.layers.configured_layer import read_arguments
+from keras_bert_suite.layers.layer_order import order_layers
 from keras_bert_suite.models.adaptations.adapted_encoder import AdaptedEncoder
 from keras_bert_suite.models.encoder import Encoder
 from keras_bert_suite.models.encoder_inputs import (
@@ -63,6 +64,7 @@ class TextEncoder(
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        order_layers(self)
         # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
         self.trainable = super().trainable
 

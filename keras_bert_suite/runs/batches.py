@@ -138,7 +138,7 @@ class RowBatches(grain.MapDataset):
 
 
 def read(model, x, y=None, sample_weight=None, labelled=False, **given):
-    """Reads the arguments of `fit`, `evaluate` or `predict`, and checks them.
+    """Reads the arguments of `fit`, `evaluate` or `predict` by `data.read`, and checks them.
 
     `given` are arguments that are for rows, such as `batch_size`, and None for a dataset. The
     result is `x` if it is a dataset, otherwise `Rows`.
@@ -258,7 +258,7 @@ def pack_elements(data, labelled=False, weigh=None):
 
 
 def pack_rows(data, labelled=False, weigh=None):
-    """The function from the `Rows` of a batch to a batch as Keras takes it.
+    """The function from the `Rows` of a batch to a batch as Keras takes it, by `data.pack`.
 
     `weigh` is a function from encoded labels to the weights of their classes, or None. Weights
     beside it are a ValueError.

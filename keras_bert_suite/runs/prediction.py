@@ -169,7 +169,7 @@ class PredictingModel:
         if has_joint_variables():
             batch = share_batch("predict_on_batch", batch)
         with lock_weights(self):
-            return drop_copies(self, keras.Model.predict_on_batch(self, batch[0]))
+            return _compute_outputs(self, batch[0])
 
 
 def _predict_rows(model, rows, batch_size, decode, condense, run, **kwargs):
@@ -198,9 +198,19 @@ def _predict_rows(model, rows, batch_size, decode, condense, run, **kwargs):
         outputs, *others = found
         if others:
             outputs = keras.tree.map_structure(_join, outputs, *others)
+        _check_all_answered(len(keras.tree.flatten(outputs)[0]), len(order))
         return decode(keras.tree.map_structure(lambda output: output[order], outputs), windows)
     batches = [condense(batch, windows) if condense else batch for batch in found]
     return decode(_order_rows(batches, order), windows)
+
+
+def _check_all_answered(answered, wanted):
+    """Raises a ValueError if a callback has ended a prediction of rows in memory."""
+    if answered < wanted:
+        raise ValueError(
+            f"A callback ended `predict` after {answered} of {wanted} windows of rows, and the "
+            "short ones come first. Pass a dataset of batches: its answers come in its order."
+        )
 
 
 def _join(*batches):
@@ -212,6 +222,7 @@ def _order_rows(batches, order):
     if isinstance(batches[0], dict):
         return {name: _order_rows([batch[name] for batch in batches], order) for name in batches[0]}
     rows = [row for batch in batches for row in batch]
+    _check_all_answered(len(rows), len(order))
     return [rows[number] for number in order]
 
 
@@ -230,6 +241,11 @@ def _run_batch(model, batch, run=None):
     x = keras.tree.map_structure(np.asarray, x)
     if run is not None:
         return run(x)
+    return _compute_outputs(model, x)
+
+
+def _compute_outputs(model, x):
+    """The outputs for the inputs of a batch, once, however many devices have computed them."""
     return drop_copies(model, keras.Model.predict_on_batch(model, x))
 
 
@@ -248,7 +264,7 @@ def _repeat_calls(model):
 
     def run(x):
         with calls.enter():
-            return drop_copies(model, keras.Model.predict_on_batch(model, x))
+            return _compute_outputs(model, x)
 
     return run
 

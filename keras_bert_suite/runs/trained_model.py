@@ -7,6 +7,7 @@ import keras
 
 from keras_bert_suite.annotations import Inputs, Labels, Tensor
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.layers.layer_order import order_layers
 from keras_bert_suite.replicas import (
     count_replicas,
     find_local_replicas,
@@ -59,6 +60,10 @@ class TrainedModel:
     #: of which Keras warns. Under JAX it is 0, so weight decay would still change them. So they are
     #: not trained.
     unused_paths: frozenset[str] = frozenset()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        order_layers(self)
 
     @property
     def splits_batches(self) -> str | None:

@@ -1,6 +1,7 @@
 """The answers of a model as columns of a table: a value, a list or a vector for each row.
 
-`keras-bert predict` writes its lines of JSON under the same names.
+`keras-bert predict` writes its lines of JSON under the same names. It loads this file where Keras
+is not imported.
 """
 
 import dataclasses
@@ -11,10 +12,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_suite.argument_checks import with_article
-from keras_bert_suite.heads.base.conditions import ConditionColumn
-from keras_bert_suite.heads.base.ensemble import members_of
-from keras_bert_suite.heads.base.probabilities import softmax
-from keras_bert_suite.models.frame_inputs import CONDITION
+from keras_bert_suite.heads.base.head import read_heads
 from keras_bert_suite.serving.named_answers import (
     Columns,
     name_attributes,
@@ -30,12 +28,16 @@ def find_head(model: Any) -> str:
     """The class of task whose head a task, an `Ensemble`, or an export has."""
     if description := getattr(model, "description", None):
         return str(description["head"])
+    from keras_bert_suite.heads.base.ensemble import members_of
+
     task = members_of(model)[0]
     return str(task.HEAD.task) if hasattr(task, "HEAD") else type(task).__name__
 
 
-def find_condition(model: Any) -> ConditionColumn | None:
-    """The column `condition` of the rows of a task, an `Ensemble` or an export; None for none."""
+def find_condition(model: Any) -> Any:
+    """The `ConditionColumn` of the rows of a task, an `Ensemble` or an export; None for none."""
+    from keras_bert_suite.heads.base.conditions import ConditionColumn
+
     if isinstance(model, SavedModelRuntime):
         dim = model.description["encoder_inputs"].get("condition_dim")
     else:
@@ -45,6 +47,8 @@ def find_condition(model: Any) -> ConditionColumn | None:
 
 def find_beside(model: Any) -> list[str]:
     """The names of the columns beside the texts: the features, and then the condition."""
+    from keras_bert_suite.models.frame_inputs import CONDITION
+
     return [*find_features(model), *([] if find_condition(model) is None else [CONDITION])]
 
 
@@ -235,6 +239,8 @@ class ChoiceColumns(AnswerColumns):
             shares, choices = self._answer(columns, batch_size, "probabilities", "choices")
         else:  # Rows may have different numbers of endings.
             scores = self._predict(columns, batch_size)
+            from keras_bert_suite.heads.base.probabilities import softmax
+
             shares = [softmax(np.asarray(row)) for row in scores]
             choices = [int(np.argmax(row)) for row in scores]
         return {
@@ -306,19 +312,7 @@ def _type_by_name(names):
     return pa.struct([(name, pa.float32()) for name in names])
 
 
-#: The class of a task, see `find_head` -> its columns. None is by the problem type of the model.
-FORMS: dict[str, type[AnswerColumns] | None] = {
-    **dict.fromkeys(("TextClassifier", "DocumentClassifier", "EarlyExitClassifier")),
-    **dict.fromkeys(("RelationClassifier", "PatternClassifier"), ClassColumns),
-    "AttributeClassifier": AttributeColumns,
-    **dict.fromkeys(("TokenClassifier", "CrfTokenClassifier"), EntityColumns),
-    "EntitySpanClassifier": EntityColumns,
-    "QuestionAnswerer": SpanColumns,
-    "MultipleChoice": ChoiceColumns,
-    **dict.fromkeys(("TextRanker", "TwoTowerRanker"), RelevanceColumns),
-    "TextEmbedder": VectorColumns,
-    **dict.fromkeys(("Seq2Seq", "CausalLM"), WrittenColumns),
-}
+#: The problem type of a task -> its columns.
 PROBLEM_TYPES: dict[str, type[AnswerColumns]] = {
     "single_label_classification": ClassColumns,
     "multi_label_classification": LabelSetColumns,
@@ -332,16 +326,23 @@ def open_answers(model: Any, **arguments: Any) -> AnswerColumns:
     Raises:
         ValueError: if the task has no such answers, or a SavedModel gets arguments.
     """
-    head = find_head(model)
-    if head not in FORMS:
+    head = read_heads().get(find_head(model))
+    make_columns = None if head is None else head.find_columns()
+    if make_columns is None:
+        wanted = sorted(head.task for head in read_heads().values() if head.columns is not None)
         raise ValueError(
             f"{with_article(model, 'A')} has no answers for a table. Wanted one of "
-            f"{', '.join(FORMS)}."
+            f"{', '.join(wanted)}."
         )
     if arguments and isinstance(model, SavedModelRuntime):
         raise ValueError(
             f"A SavedModel answers in one way, got the arguments {', '.join(arguments)}. Leave "
             "them out, or ask the model that it was exported from."
         )
-    form = FORMS[head] or PROBLEM_TYPES[model.problem_type]
-    return form(model, **arguments)
+    answers: AnswerColumns = make_columns(model, **arguments)
+    return answers
+
+
+def open_problem(model: Any, **arguments: Any) -> AnswerColumns:
+    """The `AnswerColumns` of a classifier, by its problem type; arguments as there."""
+    return PROBLEM_TYPES[model.problem_type](model, **arguments)

@@ -31,8 +31,7 @@ def make_values(fields):
         }.get(field.kind, ROOM + 2 * number)
         if field.switch:
             values[field.switch] = True
-    (heads,) = (field.name for field in fields if field.argument == "num_heads")
-    values[heads] = 2
+    values.update((field.name, 2) for field in fields if field.argument == "num_heads")
     return values
 
 

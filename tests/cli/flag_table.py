@@ -8,6 +8,9 @@ the argument is not the value of the flag, the row has a dict of names and value
 
 import csv
 
+from cli.kind_cases import CASES
+from cli.kinds.seq2seq import RULES
+
 #: The schedule of the optimizer of the task that `fit` gets.
 RATE = "fit.self.optimizer._learning_rate."
 MASKER = "PretrainingBatches.masker."
@@ -212,21 +215,12 @@ def read_labelled(task, file):
 
 MULTI = "--task=multilabel --train=sets.tsv"
 REGRESS = "--task=regress --label_column=number"
-ATTRIBUTES = "--task=attributes --attribute_columns=label"
 NER = "--task=ner --train=words.txt"
-RELATION = "--task=relation --train=semeval.txt"
 QA = "--task=qa --train=squad.json"
-RANKING = "--task=ranking --text_column=text --text_pair_column=second --label_column=number"
-EMBED = "--task=embed --text_pair_column=second"
-SEQ2SEQ = "--task=seq2seq"
-SPEAKS = "fit.self.preprocessor.tokenizer.{}"
-CAUSAL_LM = "--task=causal_lm"
-#: The rules of a `Seq2Seq` that the command line asks for.
-RULES = ("--min_target_length=2", "--no_repeat_ngram_size=3", "--first_token=good")
-RULES = (*RULES, "--last_token=film")
 FOLDS = "--errors=errors.csv"
 FINETUNE = {
     **read_labelled("--task", "--train"),
+    **{row: seen for case in CASES.values() for row, seen in case.flags.items()},
     "--checkpoint=other_bert": "from_preset.preset",
     REGRESS: {"fit.self.problem_type": "regression"},
     "--feature_columns=half,number=category": {
@@ -236,38 +230,12 @@ FINETUNE = {
     "--dev=dev.tsv": {"fit.validation_data": [["dev0", "dev1"], ["no", "yes"]]},
     "--test=test.tsv": {"score_with.x": ["test0", "test1"]},
     "--text_pair_column=second": {"fit.self.input_names": ["text", "second"]},
-    f"--label_column=number {EMBED}": {"fit.self.loss.__class__.__name__": "CoSENT"},
-    f"--left_out_labels=3 {RANKING}": "read_rankings.left_out_labels",
-    f"--left_out_labels=3 {EMBED} --label_column=number": "read_table.left_out_labels",
-    "--tag_scheme=BIOES --task=ner --train=spans.json": "read_annotations.scheme",
     "--window_pooling=max": {"from_preset.window_pooling": "max"},
     "--window_pooling=attention": {
         "from_preset.window_pooling.class_name": "keras_bert_suite>AttentionPooling"
     },
     "--max_windows=7 --window_pooling=mean": "fit.self.max_windows",
     "--training_windows=7 --window_pooling=mean": "fit.self.training_windows",
-    f"--entity_mode=strict {NER} --test=words.txt": {"score.mode": "strict"},
-    f"--head=global_pointer {NER}": {"fit.self.__class__.__name__": "EntitySpanClassifier"},
-    f"--head_layers=last:2,bilstm:7 {NER}": {
-        "from_preset.head_layers.0.config.num_layers": 2,
-        "from_preset.head_layers.1.config.layer.config.units": 7,
-    },
-    f"--head_layers=convolution:7 {QA}": {"from_preset.head_layers.0.config.filters": 7},
-    f"--attribute_weights=label=2 {ATTRIBUTES}": {"from_preset.attribute_weights": {"label": 2.0}},
-    f"--entity_states=averages {RELATION}": "fit.self.entity_states",
-    f"--other_label=no {RELATION} --test=semeval.txt": {"score.other": "no"},
-    f"--characters=cmrc2018 {QA} --dev=squad.json --test=squad.json": "AnswerF1.characters "
-    "tune_threshold.characters score.characters",
-    f"--ranking_loss=pairwise {RANKING}": "fit.self.loss.kind",
-    f"--max_length=7 {CAUSAL_LM}": "fit.self.max_length",
-    **{
-        f"{flag} {SEQ2SEQ}": f"fit.self.{flag[2:].partition('=')[0]}"
-        for flag in (*RULES, "--max_target_length=7")
-    },
-    f"--source_language=de_DE {SEQ2SEQ} --checkpoint=mbart": SPEAKS.format("source_language"),
-    f"--target_language=en_XX {SEQ2SEQ} --checkpoint=mbart": SPEAKS.format("target_language"),
-    f"--num_beams=3 {SEQ2SEQ}": "fit.self.sampler.num_beams",
-    f"--length_penalty=0.5 --num_beams=2 {SEQ2SEQ}": "fit.self.sampler.length_penalty",
     "--output=b.keras": "put_in_place.path",
     "--output=preset": "put_in_place.path",
     "--export=saved/7": {"put_in_place.path": "a.keras", "export_saved_model.model_name": "saved"},
@@ -337,27 +305,13 @@ FINETUNE = {
 }
 
 #: Labelled rows for a model of each kind.
-LABELLED = {
-    **{"classify": "", "multilabel": "--input=sets.tsv", "regress": "--label_column=number"},
-    **{"ner": "--input=words.txt", "attributes": "", "relation": "--input=semeval.txt"},
-    **{"qa": "--input=squad.json", "choice": "--input=swag.csv"},
-    "ranking": "--text_column=text --text_pair_column=second --label_column=number",
-    "embed": "--text_column=text --text_pair_column=second",
-    "seq2seq": "",
-    "causal_lm": "",
-}
-LABELLED = {name: f"--model={name} {flags}" for name, flags in LABELLED.items()}
+LABELLED = {name: f"--model={name} {case.labelled}" for name, case in CASES.items()}
 IN_QA, IN_NER, IN_PAIRS = LABELLED["qa"], LABELLED["ner"], LABELLED["embed"]
 
 
 def write_batches(models, size):
-    """--batch_size, for a model of each kind. Those that write do so batch by batch."""
-    writing = ("seq2seq", "causal_lm")
-    return {
-        f"--batch_size={size} {flags}": f"{'choose_size' if name in writing else 'batch_rows'}"
-        ".batch_size"
-        for name, flags in models.items()
-    }
+    """--batch_size, for a model of each kind."""
+    return {f"--batch_size={size} {flags}": CASES[name].batches for name, flags in models.items()}
 
 
 EVALUATE = {
@@ -406,13 +360,7 @@ SHRINK = {
 }
 
 #: Texts for a model of each kind.
-ASKED = dict.fromkeys(LABELLED, "") | {"ner": "--format=jsonl", "embed": "--format=jsonl"}
-ASKED |= {
-    "relation": "--input=semeval.txt",
-    "qa": "--input=squad.json",
-    "choice": "--input=swag.csv",
-    "ranking": "--input=train.tsv",
-}
+ASKED = {name: f"--model={name} {case.asked}" for name, case in CASES.items()}
 #: The flags of a job over many files, which `predict` and `embed` share.
 ENGINE = {
     "--engine=ray --output=answers": "predict_files.engine",
@@ -425,7 +373,7 @@ PREDICT = {
     **ENGINE,
     "--format=jsonl --engine=local --output=answers": "predict_files.format",
     "--batch_size=7 --engine=local --output=answers": "predict_files.predictor.batch_size",
-    **write_batches({name: f"--model={name} {flags}" for name, flags in ASKED.items()}, 7),
+    **write_batches(ASKED, 7),
     **read_columns("--input=train.tsv"),
     "--model=regress": {"from_preset.preset": "regress"},
     "--feature_columns=number --model=columns --input=train.tsv --format=jsonl": {

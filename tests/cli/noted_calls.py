@@ -10,7 +10,7 @@ import torch.distributed.run
 
 import keras_bert_suite as kbs
 from keras_bert_cli import adapt, export, finetune, kinds, search, show, table_flags
-from keras_bert_cli.kinds import choice, classify, ner, qa, ranking, relation
+from keras_bert_cli.kinds import choice, kind, ner, qa, ranking, relation
 from keras_bert_suite import checkpoints, corpus, models, pretraining, serving, tokenizers
 from keras_bert_suite.corpus import input_files, preparation
 from keras_bert_suite.files import atomic_directory
@@ -29,7 +29,7 @@ FUNCTIONS = {
     **{"read_table": [table_flags], "read_columns": [table_flags, kinds.attributes]},
     **{"read_lines": [table_flags, search, qa], "read_squad": [qa], "read_swag": [choice]},
     **{"read_conll": [ner], "read_annotations": [ner], "read_semeval": [relation]},
-    **{"read_rankings": [ranking], "format_json": [classify], "read_card": [show]},
+    **{"read_rankings": [ranking], "format_json": [kind], "read_card": [show]},
     "adapt": [PresetTask],
     "from_preset": [PresetTask, kbs.Pretrainer],
     **{"from_adapter": [PresetTask], "open_model": [kinds]},

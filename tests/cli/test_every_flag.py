@@ -8,6 +8,8 @@ import shlex
 import numpy as np
 import pytest
 from cli.flag_table import TABLES
+from cli.kind_case import LABELS
+from cli.kind_cases import CASES
 from cli.noted_calls import Calls, Seen, to_plain
 from small_sentence_pieces import make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY
@@ -21,31 +23,15 @@ from keras_bert_suite.checkpoints import save_hugging_face
 # New heads are not trained.
 pytestmark = pytest.mark.filterwarnings("ignore:.*Train them before you use")
 
-LABELS = {"label_names": ["no", "yes"]}
-TAGS = {"label_names": ["O", "B-X", "I-X", "B-Y"]}
 #: The models of the folder: the class of each, and its arguments.
 MODELS = {
-    "classify": ("TextClassifier", LABELS),
+    **{name: case.model for name, case in CASES.items()},
     "pairs": ("TextClassifier", {**LABELS, "input_names": ("text", "sentence")}),
     "nli": ("TextClassifier", {"label_names": ["entailment", "contradiction"]}),
     "columns": (
         "TextClassifier",
         {**LABELS, "features": {"half": {"kind": "number", "mean": 1.0, "std": 0.5}}},
     ),
-    "multilabel": (
-        "TextClassifier",
-        {"label_names": ["no", "yes", "no;yes"], "problem_type": "multi_label_classification"},
-    ),
-    "regress": ("TextClassifier", {"label_names": ["x"], "problem_type": "regression"}),
-    "ner": ("TokenClassifier", TAGS),
-    "attributes": ("AttributeClassifier", {"attributes": {"label": ["no", "yes"]}}),
-    "relation": ("RelationClassifier", LABELS),
-    "qa": ("QuestionAnswerer", {"input_names": ("question", "context")}),
-    "choice": ("MultipleChoice", {"input_names": ("prompt", "endings")}),
-    "ranking": ("TextRanker", {"input_names": ("text", "second")}),
-    "embed": ("TextEmbedder", {}),
-    "seq2seq": ("Seq2Seq", {"max_target_length": 2}),
-    "causal_lm": ("CausalLM", {"max_length": 2}),
     "masked_lm": ("MaskedLM", {}),
     "pretrained": ("Pretrainer", {}),
 }
@@ -205,18 +191,7 @@ def test_flags_of_every_command(command, line, monkeypatch):
 
 
 #: The flags of each task and head of `finetune`.
-TRAINED = [
-    *("--task=classify", "--window_pooling=mean", "--task=regress --label_column=number"),
-    "--task=multilabel --train=sets.tsv --label_separator=;",
-    *("--task=attributes --attribute_columns=label", "--task=relation --train=semeval.txt"),
-    *(f"--task=ner --train=words.txt --head={name}" for name in ("softmax", "global_pointer")),
-    "--task=ner --train=words.txt --head=crf --tag_scheme=BIO",
-    "--task=ner --train=words.txt --head_layers=bilstm:7",
-    *("--task=qa --train=squad.json", "--task=choice --train=swag.csv", "--task=seq2seq"),
-    "--task=causal_lm",
-    "--task=ranking --text_column=text --text_pair_column=second --label_column=number",
-    "--task=embed --text_pair_column=second",
-]
+TRAINED = [flags for case in CASES.values() for flags in case.trained]
 
 
 @pytest.mark.parametrize("flags", TRAINED)

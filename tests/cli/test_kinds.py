@@ -1,186 +1,19 @@
 """`finetune`, `evaluate` and `predict` of the kinds of tasks: one training each, and refusals."""
 
-import csv
-import dataclasses
 import functools
 import json
-from collections.abc import Callable
 
 import keras
-import numpy as np
 import pytest
-from cli.small_kinds import (
-    RELATIONS,
-    write_attributes,
-    write_clicks,
-    write_semeval,
-    write_squad,
-    write_swag,
-    write_titles,
-)
+from cli.kind_cases import CASES as KIND_CASES
+from cli.small_kinds import RELATIONS, write_squad
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 from tables import short_for
 
 import keras_bert_suite as kbs
 from keras_bert_cli import main
 
-COLUMNS = "--text_column=asked --text_pair_column=title --label_column=clicked"
-
-
-def check_attributes(scores, printed, table, answers, dev):
-    assert scores["accuracy"] > 0.75 and "tone" in printed
-    rows = {name: part["rows"] for name, part in scores["attributes"].items()}
-    assert rows == {"tone": 9, "what": 12} and table[0] == "tone\twhat"
-    found = [line.split("\t") for line in table[1:]]
-    labels = [line.split("\t")[1:] for line in dev.read_text().splitlines()[1:]]
-    pairs = [pair for row in zip(labels, found, strict=True) for pair in zip(*row, strict=True)]
-    right = [label == answer for label, answer in pairs if label]
-    assert sum(right) / len(right) == scores["accuracy"]
-    first = answers[0]
-    assert first["text"] == "good film" and first["attributes"]["what"]["label"] == found[0][1]
-    assert first["attributes"]["tone"]["probability"] >= 0.5
-
-
-def check_choices(scores, printed, table, answers, dev):
-    assert scores["rows"] == 16 and scores["accuracy"] > 0.8 and "accuracy" in printed
-    with open(dev, encoding="utf-8") as file:
-        right = [int(row["label"]) for row in csv.DictReader(file)]
-    matches = sum(a["choice"] == b for a, b in zip(answers, right, strict=True))
-    assert matches / 16 == scores["accuracy"]
-    assert table[0] == "choice\tprobability" and len(table) == 17
-
-
-def check_questions(scores, printed, table, answers, dev):
-    assert scores["questions"] == 24 and scores["f1"] > 80
-    assert f"f1 {scores['f1']:.4f}" in printed and "no_answer" in printed
-    assert scores["has_answer"]["exact_match"] > 0 and len(table) == 25
-    for answer, article in zip(answers, json.loads(dev.read_text())["data"], strict=True):
-        assert list(answer) == ["id", "question", "answer", "start", "end", "score", "null_odds"]
-        context = article["paragraphs"][0]["context"]
-        assert not answer["answer"] or context[answer["start"] : answer["end"]] == answer["answer"]
-
-
-def check_rankings(scores, printed, table, answers, dev):
-    assert scores["rows"] == 16 and scores["mrr"] > 0.8 and scores["recall@5"] == 1
-    assert "ndcg@10" in printed and table[0] == "relevance"
-    relevance = np.array(table[1:], float).reshape(3, 16)
-    clicked = np.array([line[-1] == "1" for line in dev.read_text().splitlines()[1:]])
-    ranks = 1 + (relevance > relevance.T.ravel()[clicked.reshape(3, 16).T.ravel()]).sum(0)
-    assert np.mean(1 / ranks) == pytest.approx(scores["mrr"])
-    assert set(answers[0]) == {"asked", "title", "relevance"}
-    assert answers[0]["relevance"] == relevance[0, 0]
-
-
-def check_relations(scores, printed, table, answers, dev):
-    assert scores["macro_f1"] > 0.9 and scores["relations"]["Same"]["rows"] > 10
-    assert "macro_f1" in printed and "Same" in printed and scores["label_names"] == RELATIONS
-    labels = dev.read_text().splitlines()[1::4]
-    found = [line.split("\t")[0] for line in table[1:]]
-    assert sum(a == b for a, b in zip(found, labels, strict=True)) / 32 == scores["accuracy"]
-    assert [answer["label"] for answer in answers] == found
-
-
-def check_titles(scores, printed, table, answers, dev):
-    writer = keras.saving.load_model(dev.parent / "model.keras", compile=False)
-    assert (writer.input_names, writer.max_target_length) == (("review",), 3)
-    assert writer.sampler.num_beams == 2
-    assert printed.startswith("rows 6, rouge_1 ")
-    assert scores["rows"] == 6 and 0 <= scores["rouge_l"] <= 100
-    texts = make_reviews(6, seed=2)[0]
-    assert [answer["review"] for answer in answers] == texts
-    assert [answer["target"] for answer in answers] == writer.predict(texts)
-    assert table == ["target", *(" ".join(answer["target"].split()) for answer in answers)]
-
-
-def check_continuations(scores, printed, table, answers, dev):
-    model = keras.saving.load_model(dev.parent / "model.keras", compile=False)
-    assert (model.input_names, model.max_length, model.sampler.num_beams) == (("text",), 4, 2)
-    texts = dev.read_text().splitlines()
-    assert scores == {**model.score(texts), "rows": 6}
-    assert printed.startswith("rows 6, perplexity ") and scores["perplexity"] < 20
-    assert [answer["text"] for answer in answers] == texts
-    assert [answer["continuation"] for answer in answers] == model.predict(texts)
-    assert table[0] == "continuation" and len(table) == 7
-
-
-def write_texts(path, num_rows, seed):
-    """A review in each line, the first one after an empty line if it is for training."""
-    lines = make_reviews(num_rows, seed)[0]
-    path.write_text("\n" * (seed == 1) + "\n".join(lines) + "\n", encoding="utf-8")
-
-
-@dataclasses.dataclass
-class Case:
-    """A kind: how its files are written, their rows, the flags of a training, and what it learns.
-
-    `check` gets the scores, what `evaluate` prints, the lines of `predict` as a table, its answers
-    in JSON, and the path of the rows.
-    """
-
-    write: Callable
-    ending: str
-    rows: tuple
-    flags: str
-    check: Callable
-    evaluate: str = ""
-
-
-CASES = {
-    "attributes": Case(
-        write_attributes,
-        ".tsv",
-        (17, 3),
-        "--epochs=16 --attribute_columns=tone,what --attribute_weights=tone=2 "
-        "--learning_rate=1e-2 --batch_size=16",
-        check_attributes,
-    ),
-    "choice": Case(
-        write_swag,
-        ".csv",
-        (48, 16),
-        "--epochs=6 --batch_size=8 --learning_rate=5e-3 --sequence_length=32",
-        check_choices,
-    ),
-    "qa": Case(
-        write_squad,
-        ".json",
-        (96, 24),
-        "--epochs=6 --batch_size=16 --learning_rate=5e-3 --sequence_length=80",
-        check_questions,
-    ),
-    "ranking": Case(
-        write_clicks,
-        ".tsv",
-        (48, 16),
-        f"--epochs=6 --batch_size=8 --learning_rate=5e-3 --sequence_length=32 {COLUMNS}",
-        check_rankings,
-        "--label_column=clicked",
-    ),
-    "relation": Case(
-        write_semeval,
-        ".txt",
-        (256, 32),
-        "--epochs=12 --entity_states=averages --learning_rate=5e-3 --sequence_length=32",
-        check_relations,
-    ),
-    "seq2seq": Case(
-        write_titles,
-        ".tsv",
-        (32, 6),
-        "--epochs=2 --text_column=review --target_column=title --max_target_length=3 "
-        "--num_beams=2 --sequence_length=32",
-        check_titles,
-        "--target_column=title",
-    ),
-    "causal_lm": Case(
-        write_texts,
-        ".txt",
-        (64, 6),
-        "--epochs=3 --max_length=4 --num_beams=2 --sequence_length=32 --learning_rate=1e-2 "
-        "--batch_size=16",
-        check_continuations,
-    ),
-}
+CASES = {name: case.learning for name, case in KIND_CASES.items() if case.learning}
 
 
 #: The kinds that learn their rows in `make test`: columns, a form of their own, and texts to write.

@@ -282,9 +282,15 @@ def test_whether_a_text_follows(run, tmp_path):
 def test_the_probability_is_that_of_the_label(format):
     """Also where the model of a user answers with another class than the most probable."""
     kind = object.__new__(ClassifyKind)
-    kind.values = types.SimpleNamespace(format=format)
-    kind.model = types.SimpleNamespace(label_names=["a", "b"])
-    kind.answer = lambda *_: {"label_ids": [0], "probabilities": [[0.3, 0.7]]}
+    kind.values = types.SimpleNamespace(format=format, batch_size=1)
+    served = {"label_ids": np.array([0]), "probabilities": np.array([[0.3, 0.7]])}
+    kind.model = types.SimpleNamespace(
+        HEAD=kbs.RelationClassifier.HEAD,
+        label_names=["a", "b"],
+        input_names=("text",),
+        predict=lambda x, **_: np.zeros((len(x), 2)),
+        answers=types.SimpleNamespace(serve=lambda *_: served),
+    )
     line = list(kind.predict({"text": ["one"]}))[-1]
     assert "0.3" in line and "0.7" not in line.partition("probabilities")[0]
 

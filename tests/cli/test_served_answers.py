@@ -9,156 +9,19 @@ import json
 
 import numpy as np
 import pytest
+from cli.kind_cases import CASES
 
 from keras_bert_cli import ask_saved_model
 
-LABELS = {"labels": ["no", "yes"]}
-
 #: --task -> what `task.json` says of the task.
-DESCRIPTIONS = {
-    "classify": {
-        **{"head": "TextClassifier", "problem_type": "single_label_classification"},
-        **LABELS,
-    },
-    "multilabel": {
-        **{"head": "TextClassifier", "problem_type": "multi_label_classification"},
-        **LABELS,
-    },
-    "regress": {"head": "DocumentClassifier", "problem_type": "regression", **LABELS},
-    "attributes": {"head": "AttributeClassifier", "attributes": {"size": ["no", "yes"]}},
-    "relation": {"head": "RelationClassifier", **LABELS},
-    "ner": {"head": "CrfTokenClassifier", "labels": ["O", "B-X"]},
-    "embed": {"head": "TextEmbedder"},
-    "seq2seq": {"head": "Seq2Seq"},
-    "causal_lm": {"head": "CausalLM"},
-    "qa": {"head": "QuestionAnswerer"},
-    "choice": {"head": "MultipleChoice"},
-    "ranking": {"head": "TextRanker"},
-    "masks": {"head": "MaskedLM", "task": "MyMaskedLM"},
-}
+DESCRIPTIONS = {name: case.export for name, case in CASES.items()}
+DESCRIPTIONS["masks"] = {"head": "MaskedLM", "task": "MyMaskedLM"}
 
 #: --task -> the outputs for two rows, a row a batch; and the lines of `predict`.
-ANSWERS = {
-    "classify": (
-        {
-            "labels": np.array([b"no", b"yes"]),
-            "label_ids": np.int32([0, 1]),
-            "probabilities": np.float32([[0.75, 0.25], [0.125, 0.875]]),
-        },
-        [
-            {"label": "no", "probability": 0.75, "probabilities": {"no": 0.75, "yes": 0.25}},
-            {"label": "yes", "probability": 0.875, "probabilities": {"no": 0.125, "yes": 0.875}},
-        ],
-    ),
-    "multilabel": (
-        {
-            "labels": np.array([[b"no", b"yes"], [b"", b""]]),
-            "num_labels": np.int32([2, 0]),
-            "is_label": np.array([[True, True], [False, False]]),
-            "probabilities": np.float32([[0.75, 0.5], [0.25, 0.125]]),
-        },
-        [
-            {"labels": ["no", "yes"], "probabilities": {"no": 0.75, "yes": 0.5}},
-            {"labels": [], "probabilities": {"no": 0.25, "yes": 0.125}},
-        ],
-    ),
-    "regress": (
-        {"scores": np.float32([[1.5, -2], [0.25, 0]])},
-        [{"scores": {"no": 1.5, "yes": -2.0}}, {"scores": {"no": 0.25, "yes": 0.0}}],
-    ),
-    "attributes": (  # The more probable class need not be the answer.
-        {
-            "size": np.array([b"yes", b"no"]),
-            "size_probabilities": np.float32([[0.75, 0.25], [0.75, 0.25]]),
-        },
-        [
-            {"attributes": {"size": {"label": "yes", "probability": 0.25}}},
-            {"attributes": {"size": {"label": "no", "probability": 0.75}}},
-        ],
-    ),
-    "relation": (
-        {
-            "label_ids": np.int32([0, 1]),
-            "probabilities": np.float32([[0.25, 0.75], [0.125, 0.875]]),
-        },
-        [{"label": "no", "probability": 0.25}, {"label": "yes", "probability": 0.875}],
-    ),
-    "ranking": (
-        {"relevance": np.float32([0.5, -1])},
-        [{"relevance": 0.5}, {"relevance": -1.0}],
-    ),
-    "ner": (
-        {
-            "labels": np.array([[b"X", b"Y"], [b"", b""]]),
-            "starts": np.int32([[2, 7], [-1, -1]]),
-            "ends": np.int32([[6, 11], [-1, -1]]),
-            "byte_starts": np.int32([[2, 7], [-1, -1]]),
-            "byte_ends": np.int32([[6, 11], [-1, -1]]),
-            "scores": np.float32([[0.5, 0.25], [0, 0]]),
-            "num_entities": np.int32([2, 0]),
-        },
-        [
-            {
-                "entities": [
-                    {"label": "X", "text": "good", "start": 2, "end": 6, "score": 0.5},
-                    {"label": "Y", "text": "film", "start": 7, "end": 11, "score": 0.25},
-                ]
-            },
-            {"entities": []},
-        ],
-    ),
-    "embed": (
-        {"embedding": np.float32([[0.5, -0.5], [1, 0]])},
-        [{"embedding": [0.5, -0.5]}, {"embedding": [1.0, 0.0]}],
-    ),
-    "seq2seq": (
-        {
-            "texts": np.array(["fine é".encode(), b""]),
-            "target_ids": np.int32([[5, 6], [0, 0]]),
-            "num_tokens": np.int32([2, 0]),
-        },
-        [{"target": "fine é"}, {"target": ""}],
-    ),
-    "causal_lm": (
-        {"texts": np.array([" fine é".encode(), b""])},
-        [{"continuation": " fine é"}, {"continuation": ""}],
-    ),
-    "qa": (
-        {
-            "answers": np.array([b"good", b""]),
-            "starts": np.int32([2, -1]),
-            "ends": np.int32([6, -1]),
-            "byte_starts": np.int32([2, -1]),
-            "byte_ends": np.int32([6, -1]),
-            "scores": np.float32([0.75, 0.5]),
-            "null_odds": np.float32([-1.5, np.inf]),
-        },
-        [
-            {"answer": "good", "start": 2, "end": 6, "score": 0.75, "null_odds": -1.5},
-            {"answer": "", "start": -1, "end": -1, "score": 0.5, "null_odds": None},
-        ],
-    ),
-    "choice": (
-        {
-            "choices": np.int32([3, 0]),
-            "ranking": np.int32([[3, 0, 1, 2], [0, 1, 2, 3]]),
-            "probabilities": np.float32([[0.25, 0.125, 0.125, 0.5], [0.75, 0.25, 0, 0]]),
-        },
-        [
-            {"choice": 3, "ending": "x d", "probabilities": [0.25, 0.125, 0.125, 0.5]},
-            {"choice": 0, "ending": "x e", "probabilities": [0.75, 0.25, 0.0, 0.0]},
-        ],
-    ),
-}
+ANSWERS = {name: (case.outputs, case.answers) for name, case in CASES.items()}
 
 TEXTS = ["a good film", "it was bad"]
-TABLES = {
-    "qa": ("q.tsv", "question\tcontext\nwas it\ta good film\nwhy\tit was bad\n"),
-    "choice": (
-        "endings.csv",
-        "sent1,sent2,ending0,ending1,ending2,ending3,label\n1,x,a,b,c,d,3\n2,x,e,f,g,h,1\n",
-    ),
-}
+TABLES = {name: case.rows for name, case in CASES.items() if case.rows}
 
 
 @pytest.fixture
@@ -209,22 +72,15 @@ def test_the_kind_is_that_of_the_head(run, served, task):
         assert [line["text"] for line in lines] == TEXTS
 
 
-def test_lines_of_a_table(run, served):
-    for task, lines in {
-        "classify": ["label\tprobability", "no\t0.750000", "yes\t0.875000"],
-        "multilabel": ["labels\tprobabilities", "no,yes\t0.750000,0.500000", "\t"],
-        "regress": ["no\tyes", "1.500000\t-2.000000", "0.250000\t0.000000"],
-        "seq2seq": ["target", "fine é", ""],
-        "qa": ["answer\tscore", "good\t0.750000", "\t0.500000"],
-        "choice": ["choice\tprobability", "3\t0.500000", "0\t0.750000"],
-    }.items():
-        name = TABLES[task][0] if task in TABLES else "texts.txt"
-        flags = ("--input", name, "--format=tsv", "--batch_size=1")
-        assert run("predict", "--model", served(task), *flags)[:2] == (0, "\n".join([*lines, ""]))
-    for task in ("ner", "embed"):
-        flags = ("--input", "texts.txt", "--format=tsv")
-        status, _, err = run("predict", "--model", served(task), *flags)
+@pytest.mark.parametrize("task", CASES)
+def test_lines_of_a_table(run, served, task):
+    name = TABLES[task][0] if task in TABLES else "texts.txt"
+    flags = ("--input", name, "--format=tsv", "--batch_size=1")
+    status, out, err = run("predict", "--model", served(task), *flags)
+    if CASES[task].table is None:
         assert status == 2 and "Choose --format jsonl" in err
+    else:
+        assert (status, out) == (0, "\n".join([*CASES[task].table, ""]))
 
 
 def test_an_export_draws_nothing(run, served):

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from keras_bert_suite.checkpoints.head_types.records import HEAD_TYPES
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / "keras_bert_suite"
 INDEX = REPOSITORY / "docs/index.rst"
@@ -113,6 +115,15 @@ def test_pages_of_tasks_have_the_work_in_its_order(page):
     assert headings[: 6 - len(without)] == [name for name in WORK if name not in without]
 
 
+def test_every_task_has_a_page_that_the_tables_of_tasks_name():
+    titles = {page.read_text("utf-8").partition("\n")[0].removeprefix("# ") for page in TASKS}
+    assert titles == {head.task for head in HEAD_TYPES}
+    table = (INDEX.parent / "tasks/README.md").read_text("utf-8")
+    assert [page.name for page in TASKS if f"({page.name}" not in table] == []
+    table = (REPOSITORY / "README.md").read_text("utf-8")
+    assert [page.name for page in TASKS if f"(docs/tasks/{page.name}" not in table] == []
+
+
 def test_lines_of_the_examples_of_bert4keras():
     """The table has the number of lines of each block, which its name precedes."""
     text = (INDEX.parent / "coming_from/bert4keras.md").read_text("utf-8")
@@ -161,8 +172,8 @@ def is_there(name):
         if found:
             file = found[0] / "__init__.py" if found[0].is_dir() else found[0]
             return end == len(parts) or parts[end] in file.read_text("utf-8")
-    lists = (PACKAGE / "__init__.py", PACKAGE / "heads" / "tasks.py")
-    return any(parts[0] in path.read_text("utf-8") for path in lists)
+    lists = ("__init__.py", "heads/tasks.py", "models/backbones.py")
+    return any(parts[0] in (PACKAGE / path).read_text("utf-8") for path in lists)
 
 
 def test_pages_name_what_there_is():

@@ -50,6 +50,12 @@ class Case:
         refused_metric: (a metric that `compile` refuses, a pattern of the error), or None.
         served: (hostile rows, function(task, rows) to what a runtime answers), or None if there is
             no runtime for the head.
+        column: the column of `BatchPredictor` that has what `predict` or `predict_labels` says, or
+            None if the head has no answers for a table.
+        initializers: how the matrices of the head begin, as `name_initializers` tells of a backbone
+            with initializer_range=0.5. The default is that of Google's run_classifier.py and
+            run_squad.py, which name 0.02, whatever the configuration says.
+        row: its name in docs/techniques.md; None if this is that of the case.
     """
 
     cls: type
@@ -71,6 +77,9 @@ class Case:
     metrics: tuple[Callable, dict] | None = None
     refused_metric: tuple[str, str] | None = None
     served: tuple[Any, Callable] | None = None
+    column: str | None = None
+    initializers: frozenset[str] = frozenset({"TruncatedNormal 0.02"})
+    row: str | None = None
 
 
 def pack_rows(task, rows, labels):

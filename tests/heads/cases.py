@@ -210,6 +210,8 @@ def one_wrong_tag(wrong):
     return [[0, 1, 0]] * 11 + [[0, wrong, 0]]
 
 
+#: Heads of pretraining begin as the encoder. ELECTRA's generator is an encoder.
+AS_THE_ENCODER = frozenset({"TruncatedNormal 0.5"})
 OFF = {"dropout": 0.0}
 YES_NO = {"label_names": ["no", "yes"], **OFF}
 F1 = (
@@ -237,12 +239,15 @@ CASES = {
         scoring=("score", "inspect"),
         metrics=F1,
         served=(HOSTILE, find_shares),
+        column="label",
+        row="classes",
     ),
     "pairs": Case(
         *(kbs.TextClassifier, PAIRS, LABELS, YES_NO),
         names=("text_a", "text_b"),
         wrong_labels=one_wrong_class,
         served=((HOSTILE, HOSTILE_OTHERS), find_shares),
+        column="label",
     ),
     "label sets": Case(
         kbs.TextClassifier,
@@ -270,6 +275,8 @@ CASES = {
             },
         ),
         served=(HOSTILE, find_shares_of_labels),
+        column="labels",
+        row="sets of labels",
     ),
     "numbers": Case(
         kbs.TextClassifier,
@@ -282,6 +289,7 @@ CASES = {
         ),
         refused_metric=("accuracy", "accuracy is not for a regression .*'mean_absolute_error'"),
         served=(HOSTILE, predict),
+        column="scores",
     ),
     "exits": Case(
         *(kbs.EarlyExitClassifier, FIRST, LABELS, {**YES_NO, "threshold": 1}),
@@ -316,6 +324,8 @@ CASES = {
         scoring=("score", "inspect", "measure_exits"),
         refused_metric=("accuracy", "EarlyExitClassifier. It has the outputs of several exits"),
         served=(HOSTILE, find_shares),
+        column="label",
+        row="classes with early exits",
     ),
     "attributes": Case(
         kbs.AttributeClassifier,
@@ -342,6 +352,8 @@ CASES = {
         metrics=(lambda: {"metrics": ["acc"]}, {"accuracy": "acc"}),
         refused_metric=("Precision", "AttributeClassifier. It does not tell .* Pass 'accuracy'"),
         served=(HOSTILE, predict_probabilities),
+        column="attributes",
+        row="several attributes",
     ),
     "words": Case(
         *(kbs.TokenClassifier, WORDS, TAGS, {"num_classes": 2, **OFF}),
@@ -361,6 +373,7 @@ CASES = {
         answering=("predict_tags", "predict_probabilities"),
         scoring=("score", "inspect"),
         served=(HOSTILE_WORDS, predict),
+        column="entities",
     ),
     "chains": Case(
         *(kbs.CrfTokenClassifier, WORDS, TAGS, {"num_classes": 2, **OFF}),
@@ -388,6 +401,8 @@ CASES = {
         wrong_labels=one_wrong_tag,
         refused_metric=("accuracy", "CrfTokenClassifier. It would judge the emissions.*EntityF1"),
         served=(HOSTILE_WORDS, predict),
+        column="entities",
+        row="words with a CRF",
     ),
     "spans": Case(
         *(kbs.EntitySpanClassifier, WORDS, SPANS, {"num_classes": 1, **OFF}),
@@ -409,6 +424,8 @@ CASES = {
         scoring=("score",),
         refused_metric=("AUC", "EntitySpanClassifier. The labels are spans.*EntityF1"),
         served=(HOSTILE_WORDS, predict),
+        column="entities",
+        initializers=frozenset({"LecunNormal"}),  # bert4keras' GlobalPointer.
     ),
     "relations": Case(
         *(kbs.RelationClassifier, RELATED, LABELS, {**YES_NO, "entity_states": "averages"}),
@@ -430,6 +447,7 @@ CASES = {
         answering=("predict_labels",),
         scoring=("score", "inspect"),
         served=(HOSTILE_RELATED, find_shares),
+        column="label",
     ),
     "questions": Case(
         kbs.QuestionAnswerer,
@@ -454,6 +472,7 @@ CASES = {
         answering=("predict_n_best",),
         scoring=("score", "tune_threshold"),
         served=((["good?", "", *HOSTILE[2:]], HOSTILE), predict),
+        column="answer",
     ),
     "choices": Case(
         *(kbs.MultipleChoice, (FIRST, ENDINGS), CHOICES, OFF),
@@ -462,6 +481,7 @@ CASES = {
         num_axes=(3,),
         wrong_labels=one_wrong_class,
         served=((HOSTILE, HOSTILE_ENDINGS), find_shares),
+        column="choice",
     ),
     "rankings": Case(
         *(kbs.TextRanker, (FIRST, ENDINGS), RELEVANCE, OFF),
@@ -473,6 +493,7 @@ CASES = {
         metrics=(lambda: {"metrics": [NDCG(5)]}, {"ndcg@5": "ndcg"}),
         refused_metric=("mse", "TextRanker. It would count the places after .*NDCG"),
         served=((HOSTILE, HOSTILE_OTHERS), predict),
+        column="relevance",
     ),
     "towers": Case(
         *(kbs.TwoTowerRanker, (FIRST, ENDINGS), RELEVANCE, OFF),
@@ -489,6 +510,9 @@ CASES = {
         metrics=(lambda: {"metrics": [NDCG(5)]}, {"ndcg@5": "ndcg"}),
         refused_metric=("mse", "TwoTowerRanker. It would count the places after .*NDCG"),
         served=((HOSTILE, HOSTILE_OTHERS), predict),
+        column="relevance",
+        initializers=frozenset({"GlorotUniform"}),  # Its vectors are not those of a BERT's pooler.
+        row="two towers",
     ),
     "entailments": Case(
         *(kbs.ZeroShotClassifier, FIRST, [int(label == "yes") for label in LABELS]),
@@ -513,6 +537,7 @@ CASES = {
         scoring=("score",),
         metrics=(lambda: {"metrics": ["accuracy"]}, {"accuracy": "accuracy"}),
         served=((HOSTILE, HOSTILE_ENDINGS), predict),
+        row="labels without training",
     ),
     "documents": Case(
         kbs.DocumentClassifier,
@@ -541,6 +566,8 @@ CASES = {
         wrong_labels=one_wrong_class,
         metrics=F1,
         served=(HOSTILE, find_shares),
+        column="label",
+        row="long documents",
     ),
     "vectors": Case(
         kbs.TextEmbedder,
@@ -567,6 +594,8 @@ CASES = {
         scoring=("score",),
         refused_metric=("cosine_similarity", "TextEmbedder. It does not compare .*score_retrieval"),
         served=(HOSTILE, predict),
+        column="embedding",
+        initializers=frozenset(),  # Its pooling has no weights.
     ),
     "masks": Case(
         *(kbs.MaskedLM, FIRST, None, {"masking": {"unit": "word"}}),
@@ -579,6 +608,8 @@ CASES = {
             ),
         ),
         served=([f"[MASK] {text[:50]} [MASK]" for text in HOSTILE], predict),
+        initializers=AS_THE_ENCODER,
+        row="masked words",
     ),
     "patterns": Case(
         kbs.PatternClassifier,
@@ -599,6 +630,9 @@ CASES = {
         scoring=("score", "inspect"),
         metrics=F1,
         served=(HOSTILE, find_shares),
+        column="label",
+        initializers=AS_THE_ENCODER,
+        row="words in a pattern",
     ),
     "pretraining": Case(
         *(kbs.Pretrainer, PAIRS, None),
@@ -607,6 +641,7 @@ CASES = {
             Changed({"sentence_relations": 3, "span_boundary": True}, observed.outputs),
             Changed({"next_sentence": False}, observed.outputs),
         ),
+        initializers=AS_THE_ENCODER,
     ),
     "replaced tokens": Case(
         *(kbs.ElectraPretrainer, PAIRS, None, {"generator_width": 0.5}),
@@ -615,6 +650,8 @@ CASES = {
         changed=(
             Changed({"generator_width": 1.0, "seed": 7}, observed.outputs, {"embedding_dim": 4}),
         ),
+        initializers=AS_THE_ENCODER,
+        row="pretraining of ELECTRA",
     ),
     "neighbors": Case(
         *(kbs.ElmoPretrainer, FIRST, None),
@@ -624,6 +661,8 @@ CASES = {
             Changed({"vocabulary_size": 9}, observed.outputs),
             Changed({"vocabulary_sha256": "0f"}, lambda task: task.vocabulary_sha256),
         ),
+        initializers=frozenset({"RandomNormal 0.5"}),  # The softmax of bilm-tf.
+        row="pretraining of ELMo",
     ),
     "hidden frames": Case(
         *(kbs.FramePretrainer, FIRST, None),
@@ -631,12 +670,16 @@ CASES = {
         prepare=pad_frames,
         pack=pack_frames,
         changed=(Changed({"num_codes": 5}, observed.outputs),),
+        initializers=AS_THE_ENCODER,
+        row="pretraining on frames",
     ),
     "corrupted texts": Case(
         *(kbs.Seq2SeqPretrainer, FIRST, None),
         encoder=join_berts,
         pack=pack_corrupted,
         changed=(Changed({"decoder_positions": True}, observed.outputs),),
+        initializers=AS_THE_ENCODER,
+        row="pretraining of encoder-decoders",
     ),
     "targets": Case(
         kbs.Seq2Seq,
@@ -661,6 +704,9 @@ CASES = {
                 {"attention_pattern": "seq2seq"},
             ),
         ),
+        column="target",
+        initializers=AS_THE_ENCODER,
+        row="texts to write",
     ),
     "continuations": Case(
         *(kbs.CausalLM, FIRST, None, {"max_length": 3}),
@@ -677,6 +723,9 @@ CASES = {
                 {"attention_pattern": "left_to_right"},
             ),
         ),
+        column="continuation",
+        initializers=AS_THE_ENCODER,
+        row="texts to go on with",
     ),
 }
 

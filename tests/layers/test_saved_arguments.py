@@ -20,13 +20,12 @@ from tables import short_for
 
 import keras_bert_suite.layers as layers
 from keras_bert_suite.argument_checks import list_arguments
-from keras_bert_suite.layers import gelu_tanh, transformer_block
+from keras_bert_suite.layers import gelu_tanh, recompute
 from keras_bert_suite.layers.adapters.adaptable import Acting, act
 from keras_bert_suite.layers.adapters.attention_prefix import PrefixVectors
 from keras_bert_suite.layers.adapters.bottleneck import Bottleneck
 from keras_bert_suite.layers.adapters.low_rank import LowRank
 from keras_bert_suite.layers.adapters.prompt_vectors import PromptVectors
-from keras_bert_suite.layers.attention import modern_bert_attention
 from keras_bert_suite.layers.attention.read_tokens import ReadPackedTokens, ReadTokens
 from keras_bert_suite.layers.attention.xlnet_attention import RelativeBiases
 from keras_bert_suite.layers.heads.entity_states import EntityAverages, FindMarkers
@@ -506,11 +505,8 @@ MAY_BE_SET = {
 def observe(layer, run, monkeypatch):
     """Everything that a layer does: initial weights, outputs in both modes, blocks done twice."""
     twice = []
-    for module in (transformer_block, modern_bert_attention):
-        recompute = module.recompute
-        monkeypatch.setattr(
-            module, "recompute", lambda *args, r=recompute: twice.append(1) or r(*args)
-        )
+    find_acting = recompute.find_acting  # Each block that is done twice calls it.
+    monkeypatch.setattr(recompute, "find_acting", lambda: twice.append(1) or find_acting())
     keras.utils.set_random_seed(0)
     run(layer)
     # A head does not draw the table of tokens, which is the backbone's.
@@ -566,7 +562,7 @@ def registered(*rooms):
 def test_every_argument_of_every_layer_has_a_row():
     wanted = {
         cls: set(list_arguments(cls)) - {"dtype", *(["head_dim"] if cls in WHOLE_HEADS else [])}
-        for cls in registered("layers", "models")
+        for cls in registered("layers", "models", "heads")
         if not issubclass(cls, keras.Model)
     }
     rows = {cls: set(case.changed) for cls, case in CASES.items()}

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from family import MEMBERS, choose_sizes
 from peer_weights import randomize, to_numpy
 from tables import everywhere_for, short_for
 
@@ -54,6 +55,8 @@ FAMILY = {
     "mbart": (kbs.BartBackbone, {"pre_norm": True}, BART),
     "modernbert": (kbs.ModernBertBackbone, {"local_attention": 2}, MODERN_BERT),
 }
+#: They take no packed rows, as `packs` in tests/family.py says.
+PADDED = ("mbart", *(name for name, member in MEMBERS.items() if not member.packs))
 OWN_ATTENTION = ("bert", "roformer", "nezha", "longformer", "modernbert", "xlnet")
 MASK = (np.arange(8) < np.array([[8], [5], [3]])).astype("int32")
 #: The ways in which rows come to the attention, each of which has code of its own.
@@ -99,8 +102,7 @@ RATES = [
     for family, (_, _, places) in FAMILY.items()
     for rate in places
     for rows in ROWS
-    # The decoder takes no packed rows.
-    if rows == "padded" or not family.endswith("bart")
+    if rows == "padded" or family not in PADDED
 ]
 
 
@@ -122,7 +124,7 @@ RATES = [
 def test_a_rate_alone(family, rate, rows):
     cls, arguments, places = FAMILY[family]
     rates = {name: 0.5 if name == rate else 0.0 for name in places}
-    backbone = randomize(cls(**SIZES, **arguments, **rates))
+    backbone = randomize(cls(**choose_sizes(cls, **SIZES), **arguments, **rates))
     if rows == "buckets" and not backbone.takes_buckets():
         pytest.skip("it takes no buckets")
     inputs = make_inputs(backbone, rows)
@@ -149,7 +151,7 @@ def test_dropout_of_attention_follows_that_of_bert_unless_set():
 @pytest.mark.parametrize("family", everywhere_for(["bert", "modernbert"], "bert"))
 def test_rates_act_when_compiled(family):
     cls, arguments, places = FAMILY[family]
-    backbone = cls(**SIZES, **arguments, **dict.fromkeys(places, 0.5))
+    backbone = cls(**choose_sizes(cls, **SIZES), **arguments, **dict.fromkeys(places, 0.5))
     inputs = make_inputs(backbone, "padded")
     first, second = (encode(backbone, inputs, True) for _ in range(2))
     assert np.abs(first - second).max() > 1e-3
@@ -166,7 +168,7 @@ TRUNCATED = 0.8796
 def test_weights_begin_as_wide_as_the_range_and_the_depth_say(family):
     cls, arguments, _ = FAMILY[family]
     wide = {"num_layers": 4, "hidden_dim": 32, "intermediate_dim": 32}
-    backbone = cls(**{**SIZES, **wide}, **arguments, initializer_range=0.5)
+    backbone = cls(**choose_sizes(cls, **{**SIZES, **wide}), **arguments, initializer_range=0.5)
     matrices = [weight for weight in backbone.weights if len(weight.shape) > 1]
     assert len(matrices) > 8
     for weight in matrices:

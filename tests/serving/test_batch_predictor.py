@@ -16,30 +16,26 @@ from small_texts import ONE_LAYER, VOCABULARY
 from tables import short_for
 
 import keras_bert_suite as kbs
-from keras_bert_suite.serving.answer_columns import FORMS
+from keras_bert_suite.checkpoints.head_types.records import HEAD_TYPES
+from keras_bert_suite.heads.base.head import read_heads
 from keras_bert_suite.serving.saved_model_runtime import SavedModelRuntime
 
 #: The texts that a reader of a table can hand over.
 TEXTS = [text for text in HOSTILE_WORDS if isinstance(text, str)]
 
-#: The heads whose rows are not single texts -> the columns.
-ROWS = {
-    "pairs": {"text_a": HOSTILE, "text_b": HOSTILE_OTHERS},
-    "relations": {"text": CASES["relations"].served[0]},
-    "questions": {"question": CASES["questions"].served[0][0], "context": HOSTILE},
-    "choices": dict(zip(("prompt", "endings"), CASES["choices"].served[0], strict=True)),
-    "rankings": {"query": HOSTILE, "text": HOSTILE_OTHERS},
-    "towers": {"query": HOSTILE, "text": HOSTILE_OTHERS},
-}
+#: The heads with answers for a table.
+NAMES = [name for name, case in CASES.items() if case.column]
+#: The other heads: guesses for words, and rows that bring labels of their own.
+WITHOUT = {"MaskedLM", "ZeroShotClassifier"}
 
-#: The heads with answers for a table, and what `predict_labels` or `predict` says of the answers.
-NAMES = {
-    **{name: "label" for name in ("texts", "pairs", "exits", "documents", "patterns", "relations")},
-    **{"label sets": "labels", "numbers": "scores", "attributes": "attributes"},
-    **{"words": "entities", "chains": "entities", "spans": "entities", "questions": "answer"},
-    **{"choices": "choice", "rankings": "relevance", "towers": "relevance", "vectors": "embedding"},
-    **{"targets": "target", "continuations": "continuation"},
-}
+
+def make_columns(name):
+    """Hostile rows of a head as columns of texts."""
+    case = CASES[name]
+    rows = TEXTS if case.served is None else case.served[0]
+    if isinstance(rows, tuple):
+        return dict(zip(case.names, rows, strict=True))
+    return {"text": [text for text in rows if isinstance(text, str)]}
 
 
 def make_random_task(name):
@@ -61,8 +57,11 @@ def saved(tmp_path):
     return save
 
 
-def test_every_head_with_an_answer_for_a_table_is_tested():
-    assert {CASES[name].cls.__name__ for name in NAMES} == {*FORMS}
+def test_every_head_answers_for_a_table():
+    answering = {head.task for head in read_heads().values() if head.columns is not None}
+    assert {CASES[name].cls.__name__ for name in NAMES} == answering
+    pretrainers = {task for task in read_heads() if task.endswith("Pretrainer")}
+    assert answering == {head.task for head in HEAD_TYPES} - pretrainers - WITHOUT
 
 
 @pytest.mark.parametrize(
@@ -77,7 +76,7 @@ def test_every_head_with_an_answer_for_a_table_is_tested():
 )
 def test_the_answers_of_the_task(saved, name):
     task, folder = saved(name)
-    columns = ROWS.get(name, {"text": TEXTS})
+    columns = make_columns(name)
     ids = np.arange(len(next(iter(columns.values()))))
     predictor = kbs.BatchPredictor(folder, list(columns), batch_size=2)
     found = predictor(pa.table({"id": ids, **columns}))
@@ -93,14 +92,15 @@ def test_the_answers_of_the_task(saved, name):
 def check_answers(name, rows, task, columns):
     x = list(columns.values())
     x = x[0] if len(x) == 1 else tuple(x)
-    answers = [row[NAMES[name]] for row in rows]
-    if NAMES[name] in ("label", "labels"):
+    column = CASES[name].column
+    answers = [row[column] for row in rows]
+    if column in ("label", "labels"):
         wanted = task.predict_labels(x, verbose=0)
         assert answers == list(wanted)
         if hasattr(task, "predict_probabilities"):
             shares = [list(row["probabilities"].values()) for row in rows]
             assert_close(shares, task.predict_probabilities(x, verbose=0))
-        if NAMES[name] == "label":
+        if column == "label":
             assert [row["probability"] for row in rows] == [
                 row["probabilities"][row["label"]] for row in rows
             ]
@@ -111,7 +111,7 @@ def check_answers(name, rows, task, columns):
             assert [row[attribute]["label"] for row in answers] == list(labels)
             chosen = [row[attribute]["probability"] for row in answers]
             assert_close(chosen, shares[attribute].max(axis=-1))
-    elif NAMES[name] == "entities":
+    elif column == "entities":
         wanted = task.predict(x, verbose=0)
         assert any(wanted)
         for row, entities in zip(answers, wanted, strict=True):
@@ -131,7 +131,7 @@ def check_answers(name, rows, task, columns):
         assert answers == [int(np.argmax(row)) for row in scores]
         assert [row["ending"] for row in rows] == [t[i] for t, i in zip(x[1], answers, strict=True)]
         assert_close([row["probabilities"] for row in rows], task.predict_probabilities(x))
-    elif NAMES[name] in ("target", "continuation"):
+    elif column in ("target", "continuation"):
         assert answers == task.predict(x)
     elif name == "numbers":
         assert_close([list(row.values()) for row in answers], task.predict(x, verbose=0))
@@ -216,7 +216,7 @@ def test_what_is_no_predictor(tmp_path, saved):
     with pytest.raises(ValueError, match="task must be 'TextEmbedder' or None, got 'MaskedLM'"):
         kbs.BatchPredictor(tmp_path, task="MaskedLM")
     assert repr(kbs.BatchPredictor(tmp_path)) == f"BatchPredictor({str(tmp_path)!r})"
-    with pytest.raises(ValueError, match="A MaskedLM has no answers for a table. Wanted one of Te"):
+    with pytest.raises(ValueError, match="A MaskedLM has no answers for a table. Wanted one of At"):
         kbs.BatchPredictor(saved("masks")[1]).open()
 
 

@@ -210,6 +210,13 @@ def test_one_batch_is_answered_without_a_progress_bar_unless_asked(untouched, ca
     assert "1/1" in capsys.readouterr().out
 
 
+def test_a_callback_that_ends_predict_is_named(untouched):
+    stop = keras.callbacks.LambdaCallback()
+    stop.on_predict_batch_end = lambda *_, **__: setattr(untouched, "stop_predicting", True)
+    with pytest.raises(ValueError, match="after 16 of 48 windows.*Pass a dataset"):
+        untouched.predict(TEXTS, batch_size=16, callbacks=[stop], verbose=0)
+
+
 def test_nothing_to_predict():
     classifier = make_classifier()
     empty = classifier.predict([])

@@ -152,6 +152,18 @@ def test_every_kind_of_rows(tagger):
     assert tagger.predict([]) == []
 
 
+def test_a_callback_ends_predict(tagger):
+    class Stop(keras.callbacks.Callback):
+        def on_predict_batch_end(self, batch, logs=None):
+            self.model.stop_predicting = True
+
+    with pytest.raises(ValueError, match="after 8 of 58 windows.*Pass a dataset"):
+        tagger.predict(ROWS, batch_size=8, callbacks=[Stop()], verbose=0)
+    wanted = tagger.predict_tags(ROWS, verbose=0)
+    batches = ((ROWS[i : i + 8],) for i in range(0, 48, 8))
+    assert tagger.predict_tags(batches, callbacks=[Stop()], verbose=0) == wanted[:8]
+
+
 @pytest.mark.parametrize("method", ["predict", "predict_tags", "predict_probabilities"])
 def test_no_rows(tagger, method):
     class Stop(keras.callbacks.Callback):

@@ -76,7 +76,6 @@ TEXTS = HeadType(
     commands=("classify", "multilabel", "regress"),
 )
 DOCUMENTS = replace(TEXTS, task="DocumentClassifier")
-RANKINGS = replace(TEXTS, task="TextRanker", commands=("ranking",))
 ENTAILMENTS = replace(TEXTS, task="ZeroShotClassifier", commands=())
 # Its exits have the names of their blocks, such as exit_2 and exit_2_pooler.
 EXITS = replace(TEXTS, task="EarlyExitClassifier", ending=None, commands=("classify", "regress"))
@@ -139,6 +138,7 @@ CHOICES = HeadType(
     read=read_choices,
     commands=("choice",),
 )
+RANKINGS = replace(TEXTS, task="TextRanker", commands=("ranking",))
 VECTORS = HeadType(task="TextEmbedder", commands=("embed",))
 TOWERS = HeadType(task="TwoTowerRanker", layer="pair_score", weight="score/kernel")
 
@@ -172,13 +172,9 @@ CORRUPTED_TEXTS = replace(MASKED_TOKENS, task="Seq2SeqPretrainer")
 CONTINUATIONS = replace(MASKED_TOKENS, task="CausalLM", commands=("causal_lm",))
 SPAN_BOUNDARY = HeadType(task="Pretrainer", layer="span_boundary")
 
-#: A head that stands before another is preferred, where a model or a file has both.
-HEAD_TYPES = (
-    *(TEXTS, TOKENS, QUESTIONS, CHOICES, PAIRS, REPLACED_TOKENS, MASKED_TOKENS),
-    *(DOCUMENTS, RANKINGS, ATTRIBUTES, CHAINS, ENTITY_SPANS, RELATIONS, VECTORS, MASKS, TARGETS),
-    *(CONTINUATIONS, CORRUPTED_TEXTS, SPAN_BOUNDARY, NEIGHBORS, HIDDEN_FRAMES, TOWERS),
-    *(ENTAILMENTS, PATTERNS, EXITS),
-)
+#: All records above, in their order. A head that stands before another is preferred, where a model
+#: or a file has both, and the command line has the values of `--task` in this order.
+HEAD_TYPES = tuple(record for record in [*globals().values()] if isinstance(record, HeadType))
 
 #: The first record of each layer of a head.
 HEADS_BY_LAYER: dict[str, HeadType] = {}

@@ -17,4 +17,5 @@ HEAD = Head(
     task="AttributeClassifier",
     make_parts=make_parts,
     settings=("attributes",),
+    columns="keras_bert_suite.serving.answer_columns:AttributeColumns",
 )

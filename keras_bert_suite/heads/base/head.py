@@ -33,6 +33,8 @@ class Head:
             of an export must know. `label_names` are always there, as `labels`, and `input_names`.
         describe: function(task) -> dict of JSON values that `make_parts` reads beside arguments.
         served: the `ServedTask` of its SavedModel: a class, or "module:class" to import it late.
+        columns: what makes the `AnswerColumns` of a model with this head, as `served`; None for a
+            head without answers for a table.
         learning_rate: float, the peak of the learning rate.
         head_learning_rate: float, the peak for the weights outside of the backbone; None for
             `learning_rate`.
@@ -49,6 +51,7 @@ class Head:
     settings: tuple[str, ...] = ()
     describe: Callable[[Any], dict[str, Any]] = lambda task: {}
     served: str | type = "keras_bert_suite.heads.base.served:ServedTask"
+    columns: str | Callable[..., Any] | None = None
     learning_rate: float = 5e-5
     head_learning_rate: float | None = None
     warmup_ratio: float = 0.1
@@ -63,10 +66,19 @@ class Head:
 
     def find_served(self) -> type:
         """The class of `ServedTask`."""
-        if not isinstance(self.served, str):
-            return self.served
-        module, _, name = self.served.partition(":")
-        return getattr(importlib.import_module(module), name)
+        return _find(self.served)
+
+    def find_columns(self) -> Callable[..., Any] | None:
+        """function(model, arguments of its `predict`) -> `AnswerColumns`, or None."""
+        return _find(self.columns)
+
+
+def _find(value):
+    """What "module:name" stands for. Another value stands for itself."""
+    if not isinstance(value, str):
+        return value
+    module, _, name = value.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def read_heads() -> dict[str, Head]:

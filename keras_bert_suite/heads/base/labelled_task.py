@@ -60,6 +60,7 @@ class LabelledTask(Task):
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
+        """See `SavedTask.from_config`. The names of the labels go where a new head has others."""
         # For a new head KerasHub's loader adds `num_classes` to the saved configuration.
         if config.get("num_classes") not in (None, len(config.get("label_names") or ())):
             config = {**config, "label_names": None}

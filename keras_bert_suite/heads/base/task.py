@@ -65,8 +65,8 @@ class Task(CompiledTask, PredictingModel, PackedSequences, PresetTask):
     A task is a model and two parts. `data` reads the arguments of users, and packs batches of them
     for the model. `answers` turns outputs of the model into labels, texts or scores.
 
-    `predict` and its kin are in `PredictingModel`, `compile` and the steps in `CompiledTask`, and
-    `from_preset` in `PresetTask`.
+    `predict` and its kin are in `PredictingModel`, `compile` in `CompiledTask`, the steps in
+    `TrainedModel`, and `from_preset` in `PresetTask`.
 
     Rows in memory are batched with rows of similar length, in a fresh order each epoch. `fit`
     lays a schedule of open length over its steps, see `LinearWarmupDecay`.

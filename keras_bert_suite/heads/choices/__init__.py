@@ -14,5 +14,6 @@ def make_parts(said, packer, encoder):
 HEAD = Head(
     task="MultipleChoice",
     make_parts=make_parts,
+    columns="keras_bert_suite.serving.answer_columns:ChoiceColumns",
     learning_rate=2e-5,
 )

@@ -17,5 +17,6 @@ HEAD = Head(
     task="CausalLM",
     make_parts=make_parts,
     served="keras_bert_suite.heads.continuations.served:ServedContinuations",
+    columns="keras_bert_suite.serving.answer_columns:WrittenColumns",
     takes_condition=True,
 )

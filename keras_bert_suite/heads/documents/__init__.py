@@ -18,4 +18,5 @@ HEAD = Head(
     task="DocumentClassifier",
     make_parts=make_parts,
     settings=(*texts.SETTINGS, *WINDOWS),
+    columns="keras_bert_suite.serving.answer_columns:open_problem",
 )

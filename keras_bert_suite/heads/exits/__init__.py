@@ -16,4 +16,5 @@ HEAD = Head(
     make_parts=make_parts,
     settings=("problem_type",),
     served="keras_bert_suite.heads.exits.served:ServedExits",
+    columns="keras_bert_suite.serving.answer_columns:open_problem",
 )

@@ -19,6 +19,7 @@ HEAD = Head(
     make_parts=make_parts,
     settings=("pattern", "verbalizers"),
     served="keras_bert_suite.heads.patterns.served:ServedPatterns",
+    columns="keras_bert_suite.serving.answer_columns:ClassColumns",
     learning_rate=1e-5,
     batch_size=4,
 )

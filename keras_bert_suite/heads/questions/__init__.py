@@ -24,6 +24,7 @@ HEAD = Head(
     make_parts=make_parts,
     settings=(*WINDOWS, "max_answer_length"),
     served="keras_bert_suite.heads.questions.served:ServedSpans",
+    columns="keras_bert_suite.serving.answer_columns:SpanColumns",
     learning_rate=3e-5,
     sequence_length=384,
 )

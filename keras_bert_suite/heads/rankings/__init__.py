@@ -15,5 +15,6 @@ HEAD = Head(
     task="TextRanker",
     make_parts=make_parts,
     served="keras_bert_suite.heads.rankings.served:ServedRanker",
+    columns="keras_bert_suite.serving.answer_columns:RelevanceColumns",
     learning_rate=2e-5,
 )

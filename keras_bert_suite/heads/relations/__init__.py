@@ -19,4 +19,5 @@ HEAD = Head(
     make_parts=make_parts,
     settings=("markers",),
     served="keras_bert_suite.heads.relations.served:ServedRelations",
+    columns="keras_bert_suite.serving.answer_columns:ClassColumns",
 )

@@ -19,5 +19,6 @@ HEAD = Head(
     make_parts=make_parts,
     settings=("word_cutting",),
     served="keras_bert_suite.heads.spans.served:ServedEntitySpans",
+    columns="keras_bert_suite.serving.answer_columns:EntityColumns",
     takes_condition=True,
 )

@@ -65,6 +65,7 @@ HEAD = Head(
     make_parts=make_parts,
     settings=("word_cutting",),
     served="keras_bert_suite.heads.tags.served:ServedEntities",
+    columns="keras_bert_suite.serving.answer_columns:EntityColumns",
     takes_frames=True,
     takes_condition=True,
 )
@@ -74,6 +75,7 @@ CHAIN_HEAD = Head(
     settings=("word_cutting", "scheme"),
     describe=describe_chains,
     served="keras_bert_suite.heads.tags.served:ServedChains",
+    columns="keras_bert_suite.serving.answer_columns:EntityColumns",
     rate_multipliers=(CRF_RATE,),
     takes_frames=True,
     takes_condition=True,

@@ -18,6 +18,7 @@ HEAD = Head(
     task="Seq2Seq",
     make_parts=make_parts,
     served="keras_bert_suite.heads.targets.served:ServedTargets",
+    columns="keras_bert_suite.serving.answer_columns:WrittenColumns",
     learning_rate=2e-5,
     sequence_length=256,
     takes_frames=True,

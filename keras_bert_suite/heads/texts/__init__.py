@@ -29,6 +29,7 @@ HEAD = Head(
     task="TextClassifier",
     make_parts=make_parts,
     settings=SETTINGS,
+    columns="keras_bert_suite.serving.answer_columns:open_problem",
     takes_frames=True,
     takes_condition=True,
 )

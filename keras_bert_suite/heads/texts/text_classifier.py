@@ -112,7 +112,8 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 4.1.
     """
 
-    # `fit` and `evaluate` are in `Task`, `predict` and `predict_with` in `PredictingModel`.
+    # `fit` and `evaluate` are in `Task`, `predict` and `predict_with` in `PredictingModel`, and
+    # `from_preset` is in `PresetTask`.
     data: TextData
     answers: ClassAnswers
     HEAD = texts.HEAD

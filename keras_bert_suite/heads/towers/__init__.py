@@ -15,6 +15,7 @@ HEAD = Head(
     task="TwoTowerRanker",
     make_parts=make_parts,
     served="keras_bert_suite.heads.towers.served:ServedTowers",
+    columns="keras_bert_suite.serving.answer_columns:RelevanceColumns",
     learning_rate=2e-5,
     head_learning_rate=HEAD_LAYERS_RATE,
 )

@@ -28,6 +28,7 @@ HEAD = Head(
     make_parts=make_parts,
     describe=describe,
     served="keras_bert_suite.heads.vectors.served:ServedVectors",
+    columns="keras_bert_suite.serving.answer_columns:VectorColumns",
     learning_rate=2e-5,
     takes_frames=True,
 )

@@ -2,7 +2,7 @@
 
 from ..command_flags import UsageError
 from ..table_flags import choose_text_columns, read_examples
-from .kind import Kind, format_json
+from .kind import Kind
 
 
 class EmbedKind(Kind):
@@ -12,6 +12,8 @@ class EmbedKind(Kind):
     about = "a vector for each text, from pairs"
     input_names = ("text",)
     own_flags = ("negative_column", "left_out_labels")
+    answer_format = "jsonl"
+    no_table = "--format tsv has labels. Choose --format jsonl for vectors"
 
     @staticmethod
     def define_flags(flags):
@@ -79,9 +81,5 @@ class EmbedKind(Kind):
         documents = {text: text for text in [*second, *(negatives[0] if negatives else ())]}
         return task.score_retrieval(queries, documents, relevant, batch_size=self.values.batch_size)
 
-    def predict(self, columns):
-        if self.values.format == "tsv":
-            raise UsageError("--format tsv has labels. Choose --format jsonl for vectors")
-        vectors = self.answer(columns, "embedding")["embedding"]
-        answers = ({"embedding": [round(float(x), 6) for x in vector]} for vector in vectors)
-        return format_json({"text": next(iter(columns.values()))}, answers)
+    def show_texts(self, columns):
+        return {"text": next(iter(columns.values()))}
