@@ -66,3 +66,10 @@ def test_import_costs_little(backend, tmp_path):
 )
 def test_works_without_tensorflow(backend, tmp_path):
     run_python(HIDE_TENSORFLOW + IMPORT + USE_THE_PACKAGE + NOT_IMPORTED, backend, tmp_path)
+
+
+def test_the_names_of_a_package_that_is_read_later():
+    from keras_bert_suite import heads
+
+    assert {"TextClassifier", "MaskedLM", "Ensemble"} <= {*dir(heads)}
+    assert all(getattr(heads, name) is not None for name in dir(heads))

@@ -65,13 +65,13 @@ def digest_model(path):
     `path` is a folder, or a file. Hidden files do not count. An address is a ValueError: other
     machines would read it at another time.
     """
-    path = Path(path).expanduser()
+    given, path = path, Path(path).expanduser()
     if path.is_file():
         return find_digest(path)
     if not path.is_dir():
         raise ValueError(
-            f"{path} is no folder of a model on this machine. Save the model to a folder that each "
-            "worker sees, with save_to_preset, and pass the folder."
+            f"{given} is no folder of a model on this machine. Save the model to a folder that "
+            "each worker sees, with save_to_preset, and pass the folder."
         )
     files = (file for file in path.rglob("*") if file.is_file())
     names = sorted(file.relative_to(path).as_posix() for file in files)

@@ -211,6 +211,15 @@ def test_deep_word_bug_edits_the_words_in_their_order(arguments):
     assert attack_rows(attack, victim, [text], [0], seed=4) != [attempt]
 
 
+def test_deep_word_bug_leaves_texts_that_it_cannot_edit():
+    """A text without a word, and words of one letter, which have no neighbours to swap."""
+    victim = Victim(bias=0.5)
+    texts = ["... !", "a b"]
+    found = attack_rows(kbs.DeepWordBug(edits=["swap"]), victim, texts, [0, 0])
+    assert [(row.changed_text, row.changed_words) for row in found] == [(t, 0) for t in texts]
+    assert [row.queries for row in found] == [1, 1 + 4]
+
+
 def test_deep_word_bug_ends_at_the_first_wrong_answer():
     def ask(texts):
         likely = np.array([0.9 if "film" in text or len(text) < 24 else 0.2 for text in texts])

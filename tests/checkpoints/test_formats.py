@@ -249,3 +249,9 @@ def test_hub_preset_of_keras_is_left_to_kerashub(hub):
 def test_malformed_handle(hub, preset):
     with pytest.raises(ValueError, match="Wanted 'hf://owner/name'"):
         open_checkpoint(preset)
+
+
+def test_names_are_of_checkpoints_of_hugging_face(toy):
+    message = "rename={'a': 'b'} is for checkpoints of Hugging Face, not .*toy. Leave it out"
+    with pytest.raises(ValueError, match=message):
+        open_checkpoint(toy, rename={"a": "b"})

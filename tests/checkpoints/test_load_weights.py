@@ -168,3 +168,26 @@ def test_weights_are_cast_as_numpy_casts(edit):
         load_weights(model, checkpoint)
         got = to_numpy(model.token_embedding.embeddings)
         np.testing.assert_array_equal(got, values.astype(dtype))
+
+
+def test_a_tensor_that_is_there_twice(edit):
+    def change(tensors):
+        name = "embeddings.LayerNorm.weight"
+        tensors["bert.embeddings.LayerNorm.gamma"] = tensors[name].copy()
+
+    checkpoint = edit(change)
+    message = "the same tensor twice, as '.*LayerNorm.*' and as '.*LayerNorm.*'. Remove one of them"
+    with pytest.raises(ValueError, match=message):
+        load_weights(BertBackbone(**checkpoint.backbone_config), checkpoint)
+
+
+def test_two_weights_with_one_path(edit):
+    checkpoint = edit(lambda tensors: None)
+    backbone = BertBackbone(**checkpoint.backbone_config)
+    path = backbone.pooler.bias.path
+    backbone.pooler.kernel._path = path
+    message = (
+        f"Two weights of the model '{backbone.name}' have the path '{path}', .* different name"
+    )
+    with pytest.raises(ValueError, match=message):
+        load_weights(backbone, checkpoint)

@@ -176,3 +176,33 @@ def test_missing_is_refused(save_peer, inputs):
     # An encoder without the head misses nothing.
     peer, path = save_peer(config={"tie_word_embeddings": False})
     check_encoder(BertBackbone.from_preset(path), peer, inputs)
+
+
+def test_another_activation_of_the_encoder(save_peer, tmp_path):
+    """transformers takes it as an argument of `from_pretrained`, too."""
+    import transformers
+
+    _, path = save_peer("BertForSequenceClassification", config={"num_labels": 3})
+    theirs = transformers.BertForSequenceClassification.from_pretrained(path, hidden_act="relu")
+    task = TextClassifier.from_preset(path, backbone_activation="relu")
+    rows = {"token_ids": np.array([[2, 7, 8, 3]]), "padding_mask": np.ones((1, 4), "int32")}
+    rows = {
+        **{n: a.astype("int32") for n, a in rows.items()},
+        "segment_ids": np.zeros((1, 4), "int32"),
+    }
+    with torch.no_grad():
+        wanted = theirs.eval()(input_ids=torch.tensor(rows["token_ids"]).long()).logits.numpy()
+    np.testing.assert_allclose(task.predict(rows, verbose=0), wanted, atol=1e-5)
+    plain = TextClassifier.from_preset(path)
+    assert np.abs(plain.predict(rows, verbose=0) - wanted).max() > 1e-4
+    task.save_to_preset(tmp_path / "preset")
+    message = "backbone_activation='relu' is for an encoder of another library, not .*preset. Leave"
+    with pytest.raises(ValueError, match=message):
+        TextClassifier.from_preset(tmp_path / "preset", backbone_activation="relu")
+    with pytest.raises(
+        ValueError, match="skip='pooler' is for checkpoints of other libraries, not"
+    ):
+        TextClassifier.from_preset(tmp_path / "preset", skip="pooler")
+    task.backbone.save_to_preset(tmp_path / "backbone")
+    with pytest.raises(ValueError, match="preset of Keras, .* `skip` must be empty, got 'pooler'"):
+        BertBackbone.from_preset(tmp_path / "backbone", skip="pooler")

@@ -1,13 +1,14 @@
 """Folders of peft, against peft itself."""
 
 import json
+import re
 import warnings
 
 import keras
 import numpy as np
 import pytest
 from peer_weights import to_numpy
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 from tables import everywhere_for
 
 import keras_bert_suite as kbs
@@ -376,3 +377,81 @@ def test_another_base_and_another_kind_of_adapter_are_refused(tmp_path):
     task.adapt(kbs.LoRA(2), verbose=False)
     with pytest.raises(ValueError, match=r"LoRA is for intermediate_by_layer=\[2, 1\]\. Write"):
         task.save_peft(tmp_path / "ours")
+
+
+def remove_weights(folder):
+    (folder / "adapter_model.safetensors").unlink()
+
+
+def keep_tensors(pattern):
+    """Function that leaves the tensors out of a folder whose names have no match of a pattern."""
+
+    def keep(folder):
+        file = folder / "adapter_model.safetensors"
+        save_file({n: x for n, x in load_file(file).items() if re.search(pattern, n)}, file)
+
+    return keep
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            remove_weights,
+            "theirs has no adapter_model.safetensors. Save it by peft of at least 0.5",
+        ),
+        (keep_tensors("classifier"), "no place for: no LoRA. Open the base that .* with its head"),
+        (
+            keep_tensors("lora|weight"),
+            "has the weights classifier/kernel, and not classifier/bias of this TextClassifier. Bu",
+        ),
+        (
+            keep_tensors("lora_A|layer.0|class"),
+            "theirs has no .*_layer_1/.*adapter/b. Save it by p",
+        ),
+    ],
+)
+def test_folders_that_lack_something(change, message, tmp_path):
+    theirs, base = make_theirs(tmp_path)
+    theirs.save_pretrained(tmp_path / "theirs")
+    change(tmp_path / "theirs")
+    task = make_ours(base)
+    with pytest.raises(ValueError, match=message):
+        task.load_adapter(tmp_path / "theirs")
+    assert task.adapter is None
+
+
+def test_tensors_without_a_place(tmp_path):
+    theirs, base = make_theirs(tmp_path)
+    theirs.save_pretrained(tmp_path / "theirs")
+    shorter = kbs.TextClassifier(make_ours(base).backbone.keep_layers([0]), num_classes=3)
+    message = r"this TextClassifier has no place for: .*layer\.1\..*\. Open the base .* its head"
+    with pytest.raises(ValueError, match=message):
+        shorter.load_adapter(tmp_path / "theirs")
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments", "message"),
+    [
+        (kbs.XLNetBackbone, {}, "query of XLNet is no linear layer in tr.* it. Use `save_adapter`"),
+        (
+            *(kbs.BertBackbone, {"features": {"price": "number"}}),
+            "feature.*/kernel has no name in transformers' BERT. Use `save_adapter`",
+        ),
+    ],
+)
+def test_what_peft_has_no_place_for(cls, arguments, message, tmp_path):
+    task = kbs.TextClassifier(cls(30, 1, 2, 8, 16), num_classes=2, **arguments)
+    task.adapt(kbs.LoRA(2), verbose=False)
+    with pytest.raises(ValueError, match=message):
+        task.save_peft(tmp_path / "ours")
+    assert not (tmp_path / "ours").exists()
+
+
+def test_an_encoder_that_transformers_does_not_have(tmp_path):
+    theirs, _ = make_theirs(tmp_path)
+    theirs.save_pretrained(tmp_path / "theirs")
+    task = kbs.TextEmbedder(kbs.StaticBackbone(30, 8))
+    message = "transformers has no .*, so peft has no adapters of it; got a StaticBackbone. Use `sa"
+    with pytest.raises(ValueError, match=message):
+        read_peft(task, tmp_path / "theirs")

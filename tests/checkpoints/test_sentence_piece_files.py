@@ -112,6 +112,13 @@ def test_a_tokenizer_json_of_xlm_roberta(tmp_path):
     content = json.loads(file.read_text("utf-8"))
     for field, value, message in (
         ("normalizer", {"type": "NFC"}, "normalizer in tokenizer.json is 'NFC'"),
+        (
+            *(
+                "pre_tokenizer",
+                {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always"},
+            ),
+            "pre_tokenizer in tokenizer.json is 'Metaspace', wanted 'WhitespaceSplit'",
+        ),
         ("model", {"type": "BPE"}, "model type in tokenizer.json is 'BPE'"),
         ("model", {"type": "Unigram", "vocab": 3}, "tokenizer.json cannot be read: TypeError"),
         ("model", {"type": "Unigram", "vocab": [["a", 0.5]]}, "must begin with <s>, <pad>"),
@@ -124,6 +131,17 @@ def test_a_tokenizer_json_of_xlm_roberta(tmp_path):
         file.write_text(json.dumps({**content, "added_tokens": [], field: value}))
         with pytest.raises(ValueError, match=message):
             XLMRobertaTokenizer.from_preset(tmp_path)
+    # Some files have <mask> as an added token alone.
+    *pieces, mask = content["model"]["vocab"]
+    model = {**content["model"], "vocab": pieces}
+    added = {"id": len(pieces), "content": mask[0], "special": True, "lstrip": True}
+    file.write_text(json.dumps({**content, "model": model, "added_tokens": [added]}))
+    assert XLMRobertaTokenizer.from_preset(tmp_path).tokenize(texts) == TOKENIZER.tokenize(texts)
+    added["id"] += 1
+    file.write_text(json.dumps({**content, "model": model, "added_tokens": [added]}))
+    message = f"'<mask>' .* has the id {len(pieces) + 1}, wanted {len(pieces)}. Put the .model file"
+    with pytest.raises(ValueError, match=message):
+        XLMRobertaTokenizer.from_preset(tmp_path)
 
 
 def test_the_tokenizer_of_another_model_is_refused(tmp_path):
@@ -163,6 +181,20 @@ def test_a_tokenizer_json_of_albert(tmp_path):
     assert again.get_vocabulary() == ours.get_vocabulary()
     texts += ["2009, 9,9 x1,", "[SEP] ΟΔΟΣ"]
     assert again.tokenize(texts) == ours.tokenize(texts)
+
+    # A class without rules of its own, and its file alone says that case is kept.
+    file, path = tmp_path / "tokenizer.json", tmp_path / "tokenizer_config.json"
+    content, config = (json.loads(each.read_text("utf-8")) for each in (file, path))
+    del config["do_lower_case"]
+    steps = content["normalizer"]["normalizers"]
+    kept = [step for step in steps if step["type"] != "Lowercase"]
+    cased = {**content, "normalizer": {**content["normalizer"], "normalizers": kept}}
+    file.write_text(json.dumps(cased))
+    path.write_text(json.dumps({**config, "tokenizer_class": "PreTrainedTokenizerFast"}))
+    found = read_hugging_face_albert(tmp_path)
+    assert (len(kept), found["lowercase"], found["strip_accents"]) == (len(steps) - 1, False, True)
+    file.write_text(json.dumps(content))
+    assert read_hugging_face_albert(tmp_path)["lowercase"] is True
 
     # Older files of transformers have a score less 100 for pieces such as "9,".
     file = tmp_path / "tokenizer.json"

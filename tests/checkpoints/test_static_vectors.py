@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
+from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
@@ -139,5 +140,13 @@ def test_what_the_format_cannot_hold_is_refused(tmp_path):
     embedder = make_static()
     embedder.preprocessor.add_special_tokens = True
     with pytest.raises(ValueError, match="reads no special tokens"):
+        save_sentence_transformers(embedder, path)
+    tokenizer = kbs.BytePairTokenizer(make_vocabulary(), MERGES)
+    packer = kbs.SegmentPacker(tokenizer, 16, add_special_tokens=False)
+    backbone = kbs.StaticBackbone(tokenizer.vocabulary_size(), 8)
+    embedder = kbs.TextEmbedder(backbone, preprocessor=packer, pooling="mean")
+    with pytest.raises(
+        ValueError, match="written of a WordPieceTokenizer, got a BytePairTokenizer"
+    ):
         save_sentence_transformers(embedder, path)
     assert not path.exists()

@@ -4,8 +4,17 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from keras_bert_suite.checkpoints.google_tf1.string_table import read_table
-from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import TensorBundle, write_bundle
+from keras_bert_suite.checkpoints.google_tf1.string_table import (
+    make_table,
+    read_table,
+    read_varint,
+)
+from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import (
+    TensorBundle,
+    _message_classes,
+    write_bundle,
+)
+from keras_bert_suite.files.checksums import masked_checksum
 
 
 @pytest.fixture
@@ -183,3 +192,50 @@ def test_checkpoints_of_tensorflow_2_are_refused(tf, tmp_path):
     path = tf.train.Checkpoint(model=table).write(str(tmp_path / "bert_model.ckpt"))
     with pytest.raises(ValueError, match="bert_model.ckpt is a checkpoint of TensorFlow 2"):
         TensorBundle(tmp_path / path)
+
+
+def rewrite_index(prefix, change):
+    """Writes an index anew, with right checksums, after a function changed its Header and Entry."""
+    messages, index = _message_classes(), prefix.with_name(prefix.name + ".index")
+    table = dict(read_table(index.read_bytes()))
+    header = messages["Header"].FromString(table.pop(b""))
+    entries = {name: messages["Entry"].FromString(value) for name, value in table.items()}
+    change(header, entries)
+    pairs = [(b"", header.SerializeToString())]
+    pairs += [(name, entry.SerializeToString()) for name, entry in sorted(entries.items())]
+    index.write_bytes(make_table(pairs))
+
+
+def test_an_index_that_contradicts_itself(tmp_path):
+    prefix = tmp_path / "model.ckpt"
+    tensors = {"a": np.zeros((2, 3), "float32")}
+
+    def shorten(header, entries):
+        entries[b"a"].size = 20
+
+    def move(header, entries):
+        entries[b"a"].shard = 1
+
+    write_bundle(prefix, tensors.items())
+    rewrite_index(prefix, lambda header, entries: None)
+    np.testing.assert_array_equal(TensorBundle(prefix).tensor("a"), tensors["a"])
+    rewrite_index(prefix, shorten)
+    with pytest.raises(ValueError, match="ckpt.index .*a is said to have 20 bytes"):
+        TensorBundle(prefix).tensor("a")
+    write_bundle(prefix, tensors.items())
+    rewrite_index(prefix, move)
+    with pytest.raises(ValueError, match="ckpt.index .*it has 1 data files"):
+        TensorBundle(prefix)
+
+
+def test_blocks_that_are_no_ones_of_tensorflow():
+    table = bytearray(make_table([(b"key", b"value")]))
+    end = table.index(b"value") + len(b"value") + 8  # Behind a restart and their number.
+    assert table[end] == 0
+    table[end] = 1
+    table[end + 1 : end + 5] = masked_checksum(bytes(table[: end + 1])).to_bytes(4, "little")
+    with pytest.raises(ValueError, match="its blocks are compressed"):
+        dict(read_table(bytes(table)))
+    assert read_varint(b"\xff" * 9 + b"\x01", 0) == (2**64 - 1, 10)
+    with pytest.raises(ValueError, match="a number has more than 64 bits"):
+        read_varint(b"\xff" * 10 + b"\x01", 0)

@@ -231,6 +231,9 @@ def test_texts_that_sentence_transformers_lowercases(tmp_path):
     assert ours.tokenize(texts) == theirs.tokenize([text.lower() for text in texts])
 
 
+TWICE = {"type": "Sequence", "pretokenizers": [{"type": "BertPreTokenizer"}] * 2}
+
+
 @pytest.mark.parametrize(
     "files, message",
     [
@@ -244,6 +247,25 @@ def test_texts_that_sentence_transformers_lowercases(tmp_path):
         ({"tokenizer": {**fast_tokenizer(), "model": {"type": "BPE"}}}, "model type.*'BPE'"),
         ({"tokenizer": {**fast_tokenizer(), "normalizer": {"type": "NFKC"}}}, "normalizer.*'NFKC'"),
         ({"tokenizer": {**fast_tokenizer(), "normalizer": None}}, "normalizer in"),
+        (
+            {"tokenizer": {**fast_tokenizer(), "pre_tokenizer": TWICE}},
+            r"steps of the pre_tokenizer .* \['Bert.*', 'Bert.*'\], wanted \['BertPreTokenizer'\]",
+        ),
+        (
+            {"tokenizer": fast_tokenizer(fold=True)},
+            "fold of the normalizer BertNormalizer in tokenizer.json is True, wanted 'nothing'",
+        ),
+        (
+            {"tokenizer": {**fast_tokenizer(), "post_processor": {"type": "Rows"}}},
+            r"single of the post_processor in tokenizer.json is 'Rows', wanted '\[CLS\] A \[SEP\]'",
+        ),
+        (
+            {
+                "tokenizer_config": {"tokenizer_class": "PreTrainedTokenizerFast"},
+                "tokenizer": fast_tokenizer(),
+            },
+            "post_processor in tokenizer.json is None, wanted 'TemplateProcessing'",
+        ),
     ],
 )
 def test_other_tokenizers_are_refused(tmp_path, files, message):

@@ -68,6 +68,9 @@ def test_chinese_words():
     found = make_many("我喜欢北京", word_segmenter=lambda text: ["我", "喜欢", "北京"])
     assert {*found} >= {"北京喜欢我", "喜欢北京", "我喜欢"}
     assert all("喜欢" in edited or edited == "我北京" for edited in found)
+    # A mark is no word: it stays where it is.
+    found = make_many("我，北京。", word_segmenter=lambda text: ["我", "，", "北京", "。"])
+    assert "北京，我。" in found and all(edited[-1] == "。" and "，" in edited for edited in found)
 
 
 class Guesses:
@@ -164,6 +167,7 @@ def test_batches_change_in_each_epoch_and_keep_their_labels():
     assert 0 < sum("x" in text for text in seen[0]) < 10
     assert seen[0] != seen[1]
     assert rows[4] == epochs[1][1], "a training that resumes sees the same batch"
+    assert list(rows[::2]) == epochs[0][::2]
 
 
 def test_the_seed_decides_the_order_and_the_changes():

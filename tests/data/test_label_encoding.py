@@ -164,3 +164,10 @@ def test_numbers_with_one_reading():
     assert encode_labels([0, 1], ["5", "7"]).tolist() == [0, 1]
     assert encode_labels([0, 1], ["0", "1", "5"]).tolist() == [0, 1]
     assert read_class_weights({1: 2.0}, ["0", "1"]).tolist() == [1, 2]
+
+
+def test_labels_of_pytorch():
+    torch = pytest.importorskip("torch")
+    assert encode_labels(torch.tensor([2.0, 0.0], requires_grad=True), NAMES).tolist() == [2, 0]
+    shares = torch.tensor([[0.25, 0.75, 0.0]], requires_grad=True)
+    assert encode_labels(shares, NAMES).tolist() == [[0.25, 0.75, 0.0]]

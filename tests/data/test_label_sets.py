@@ -40,6 +40,9 @@ def test_rows_of_equally_many_names():
     for labels in (np.array([["a", "b"], ["c", "a"]]), [["a", "b"], ["c", "a"]]):
         encoded = encode_label_sets(read_label_sets(labels), NAMES)
         assert encoded.tolist() == [[1, 1, 0], [1, 0, 1]]
+    # As many names as labels are no numbers of a matrix.
+    names = np.array([["a", "b", "c"], ["a", "a", "b"]], object)
+    assert encode_label_sets(read_label_sets(names), NAMES).tolist() == [[1, 1, 1], [1, 1, 0]]
     assert encode_label_sets(read_label_sets([]), NAMES).shape == (0, 3)
 
 

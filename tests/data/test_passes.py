@@ -49,3 +49,12 @@ def test_a_py_dataset():
 def test_nothing_to_read(repeat):
     with pytest.raises(ValueError, match="no batches"):
         list(read_batches([], repeat))
+
+
+def test_a_pass_cannot_be_entered():
+    """A training that saves its place would go on at another one."""
+    batches = iter(Passes(lambda: read_batches([1, 2, 3])))
+    with pytest.raises(NotImplementedError, match="no place to save"):
+        batches.get_state()
+    with pytest.raises(NotImplementedError, match="cannot be entered"):
+        batches.set_state({})

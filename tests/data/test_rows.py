@@ -94,3 +94,9 @@ def test_what_is_no_column_of_labels(labels, error):
         Rows.read(TEXTS, labels)
     with pytest.raises(ValueError, match="must be in an order, got a set"):
         Rows.read(set(TEXTS), [0, 1])
+
+
+def test_a_table_is_no_column_of_texts():
+    message = r"array of shape \(1, 2\). Pass several columns of texts as a tuple of columns"
+    with pytest.raises(ValueError, match=message):
+        Rows.read(np.array([TEXTS], object), [0])

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from keras_bert_suite.heads.spans.labels import check_span_arrays, encode_spans
+from keras_bert_suite.heads.spans.labels import check_span_arrays, encode_spans, tags_to_spans
 from keras_bert_suite.heads.tags.scores import score_spans
 
 NAMES = ["LOC", "PER"]
@@ -16,6 +16,18 @@ class Entity:
     start: int
     end: int
     label: str
+
+
+@pytest.mark.parametrize(
+    ("tags", "spans"),
+    [
+        (["B-PER", "I-PER", "O", "B-LOC"], [(0, 2, "PER"), (3, 4, "LOC")]),
+        (["S-PER", "B-LOC", "I-LOC", "E-LOC"], [(0, 1, "PER"), (1, 4, "LOC")]),
+        ([], []),
+    ],
+)
+def test_tags_become_spans(tags, spans):
+    assert tags_to_spans(tags) == spans
 
 
 def test_spans_of_rows():

@@ -121,6 +121,22 @@ def test_what_was_there_survives_a_failed_rename(tmp_path, make, monkeypatch, fa
     assert read(tmp_path) == {"made": make("new"), "target": make("old")}
 
 
+def test_what_another_process_writes_meanwhile_stays(tmp_path, make, monkeypatch):
+    target, made, rename = tmp_path / "target", tmp_path / "made", Path.rename
+    write(target, make("old"))
+    write(made, make("new"))
+
+    def rename_late(path, to):
+        rename(path, to)
+        write(target, make("theirs"))
+
+    monkeypatch.setattr(Path, "rename", rename_late)
+    with pytest.raises(FileExistsError, match="Another process has written .*target mean") as error:
+        put_in_place(made, target, replace=True)
+    assert read(target) == make("theirs") and read(made) == make("new")
+    assert read(Path(str(error.value).rpartition(" is in ")[2].removesuffix("."))) == make("old")
+
+
 def test_a_link_is_replaced_and_its_target_stays(tmp_path):
     write(tmp_path / "elsewhere", {"weights": "old"})
     (tmp_path / "target").symlink_to(tmp_path / "elsewhere")

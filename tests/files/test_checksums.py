@@ -1,5 +1,6 @@
 """Checksums in JSON and beside the files of a folder: every flipped bit is found, or harmless."""
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -7,7 +8,12 @@ import subprocess
 import pytest
 
 from keras_bert_suite.files.atomic_file import parse_json, parse_sealed_json, write_sealed_json
-from keras_bert_suite.files.checksums import CHECKSUMS, check_checksums, write_checksums
+from keras_bert_suite.files.checksums import (
+    CHECKSUMS,
+    check_checksums,
+    digest_model,
+    write_checksums,
+)
 
 VALUE = {"steps": 6, "rate": 1e-4, "names": ["é", None], "finished": 0}
 
@@ -112,3 +118,16 @@ def test_only_the_listed_files_are_compared(folder):
 def test_missing_files_are_left_to_the_reader(folder):
     (folder / "config.json").unlink()
     check_checksums(folder)
+
+
+def test_the_digest_of_a_model(folder):
+    file = folder / "config.json"
+    assert digest_model(file) == hashlib.sha256(file.read_bytes()).hexdigest()
+    whole = digest_model(folder)
+    (folder / ".cache").mkdir()
+    (folder / ".cache" / "lock").write_text("hidden")
+    assert digest_model(str(folder)) == whole
+    file.rename(folder / "other.json")
+    assert digest_model(folder) != whole
+    with pytest.raises(ValueError, match="hf://a/b is no folder .* with save_to_preset, and pass"):
+        digest_model("hf://a/b")

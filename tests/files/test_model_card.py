@@ -1,8 +1,16 @@
 """The file of a model card: what a person has written in it stays."""
 
+import importlib.metadata
+
 import pytest
 
-from keras_bert_suite.files.model_card import CARD, find_licence, read_card, write_card
+from keras_bert_suite.files.model_card import (
+    CARD,
+    find_licence,
+    name_package,
+    read_card,
+    write_card,
+)
 
 FACTS = {"task": "TextClassifier", "labels": "a|b, c\nd"}
 
@@ -52,3 +60,14 @@ def test_the_licence_in_the_header_of_the_hub(tmp_path, readme, licence):
     assert find_licence(tmp_path) is None
     (tmp_path / "README.md").write_text(readme)
     assert find_licence(tmp_path) == licence
+
+
+def test_the_package_has_a_version_only_if_it_is_installed(monkeypatch):
+    monkeypatch.setattr(importlib.metadata, "version", {"keras-bert-suite": "1.2"}.__getitem__)
+    assert name_package() == "keras_bert_suite 1.2"
+
+    def find_none(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", find_none)
+    assert name_package() == "keras_bert_suite"

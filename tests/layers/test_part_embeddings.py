@@ -169,10 +169,25 @@ def test_a_runtime_of_onnx(tmp_path):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+class OwnParts(keras.layers.Layer):
+    def build(self, *shapes):
+        self.built = True
+
+    def call(self, token_ids, embedded):
+        return embedded
+
+
 def test_parts_of_another_vocabulary_and_of_frames_are_refused():
     layer = kbs.PartEmbeddings(PARTS, 4)
     with pytest.raises(ValueError, match="parts of 5 tokens, and the vocabulary has"):
         kbs.BertBackbone(**ONE_LAYER, part_embeddings=layer)
+    message = "part_embeddings must be a layer, such as PartEmbeddings, got 'radicals'"
+    with pytest.raises(ValueError, match=message):
+        kbs.BertBackbone(**ONE_LAYER, part_embeddings="radicals")
+    own = kbs.BertBackbone(**ONE_LAYER, part_embeddings=OwnParts())
+    message = r"an OwnParts, has no method take_tokens\(token_ids\), so the copy would not know"
+    with pytest.raises(ValueError, match=message):
+        own.take_tokens([0, 1, 2])
     sizes = {**ONE_LAYER, "vocabulary_size": None}
     with pytest.raises(ValueError, match="the encoder reads frames"):
         kbs.BertBackbone(**sizes, frame_dim=3, part_embeddings=layer)

@@ -189,6 +189,36 @@ def test_tables_without_a_text(model, tmp_path):
     assert not (tmp_path / "out2").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", b'{"text": "a"}\n{"text":\n', "a.jsonl, row 2, is not JSON: Expecting value"),
+        ("a.jsonl", b'{"text": "a"}\n["b"]\n', r'a.jsonl, row 2, holds b?.*\["b"\].*wanted an obj'),
+        ("a.txt", b"a\nb\n\xff\n", "a.txt, row 3, is not UTF-8: .*0xff.* Convert it"),
+        (
+            "a.orc",
+            b"a",
+            "a.orc ends in none of .*parquet.*jsonl.* Convert it, or choose other files",
+        ),
+        ("a.txt", b"", "a.txt has no rows. Pass files with texts"),
+    ],
+)
+def test_files_that_cannot_be_read(model, tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        kbs.predict_files(kbs.BatchPredictor(model[1]), str(tmp_path / name), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_is_its_files_of_any_format(reviews):
+    (reviews / "notes.md").write_text("no texts")
+    (reviews / "more").mkdir()
+    (reviews / "more" / "b.txt").write_text("a")
+    names = [file["path"].removeprefix(f"file://{reviews}/") for file in find_files(str(reviews))]
+    wanted = ["0.parquet", "1.parquet", "all.csv", "all.jsonl", "all.tsv", "all.txt", "more/b.txt"]
+    assert names == wanted
+
+
 def test_nothing_is_written_for_a_job_that_cannot_begin(model, reviews, tmp_path):
     predictor, out = kbs.BatchPredictor(model[1], "review"), tmp_path / "out"
     for name, arguments, error, message in (
@@ -206,7 +236,21 @@ def test_nothing_is_written_for_a_job_that_cannot_begin(model, reviews, tmp_path
     with pytest.raises(ValueError, match="have the column 'label' already"):
         pq.write_table(pa.table({"text": ["a"], "label": [1]}), tmp_path / "labels.parquet")
         kbs.predict_files(kbs.BatchPredictor(model[1]), str(tmp_path / "labels.parquet"), out)
+    with pytest.raises(
+        ValueError, match="must be of JSON, got .'verbose': .*}: Object of type set"
+    ):
+        other = kbs.BatchPredictor(model[1], "review", verbose={0})
+        kbs.predict_files(other, f"{reviews}/*.csv", out)
     assert not out.exists()
+
+
+def test_texts_none_of_which_can_be_answered(model, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": 5}\n{"text": null}\n')
+    predictor = kbs.BatchPredictor(model[1])
+    files = str(tmp_path / "a.jsonl")
+    report = kbs.predict_files(predictor, files, tmp_path / "out", skip_invalid=True)
+    assert (report.rows, report.left_out) == (0, 2)
+    assert list(pq.read_table(tmp_path / "out" / "part-000000.parquet")["text"]) == []
 
 
 def test_columns_of_another_type(model, tmp_path):
@@ -227,6 +271,19 @@ def test_json_lines_may_lack_a_value(model, tmp_path):
     found = read_answers(tmp_path / "out")
     assert list(found)[:3] == ["text", "id", "label"]
     assert found["id"].tolist()[::2] == [1, 3] and np.isnan(found["id"].iloc[1])
+
+
+def test_half_characters_of_json_are_replaced(model, tmp_path):
+    ids = ["\ud83d!", None, {"a": ["\ud83d"], "b": 2}]
+    for number, value in enumerate(ids):
+        row = {"text": "good", "id": value}
+        (tmp_path / f"{number}.jsonl").write_text(json.dumps(row) + "\n")
+        out = tmp_path / f"out{number}"
+        kbs.predict_files(kbs.BatchPredictor(model[1]), f"{tmp_path}/{number}.jsonl", out)
+    found = [read_answers(tmp_path / f"out{number}")["id"].iloc[0] for number in range(3)]
+    assert (
+        found[:2] == ["\ufffd!", None] and list(found[2]["a"]) == ["\ufffd"] and found[2]["b"] == 2
+    )
 
 
 def test_a_remote_file_system(model, reviews):
@@ -275,6 +332,20 @@ def test_vectors_are_one_index(reviews, tmp_path):
     flat.add(index.vectors)
     queries = embedder.predict(["the film was good"], verbose=0)
     assert IDS[flat.search(queries, 1)[1][0][0]] == hits[0].id
+    lines, other = tmp_path / "lines", tmp_path / "other"
+    kbs.predict_files(predictor, f"{reviews}/1.parquet", lines, format="jsonl")
+    with pytest.raises(ValueError, match="lines has parts in jsonl. Write them in parquet"):
+        kbs.VectorIndex.load(lines)
+    kbs.predict_files(predictor, f"{reviews}/1.parquet", other)
+    pq.write_table(pa.table({"id": [1]}), other / "part-000000.parquet")
+    with pytest.raises(
+        ValueError, match="other has no column 'embedding'. Pass what keras-bert em"
+    ):
+        kbs.VectorIndex.load(other)
+    plan = other / "_plan.json"
+    plan.write_text(plan.read_text().replace("parquet", "parquets"))
+    with pytest.raises(ValueError, match="other/_plan.json .*Restore it, or remove the folder"):
+        kbs.VectorIndex.load(other)
     (out / "part-000001.parquet").unlink()
     with pytest.raises(ValueError, match="parts, and no part-000001.parquet. Give the job again"):
         kbs.VectorIndex.load(out)

@@ -12,6 +12,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import VOCABULARY
 
 import keras_bert_suite as kbs
@@ -414,6 +415,9 @@ def test_the_decoder_writes_the_whole_text(starts_with_end):
             assert arrays[name][i].tolist() == [1] * (len(whole) - 1) + padding
 
 
+BYTE_PAIRS = kbs.BytePairTokenizer(make_vocabulary(), MERGES)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -425,6 +429,8 @@ def test_the_decoder_writes_the_whole_text(starts_with_end):
         (lambda: DenoisingCorruption(TOKENIZER, TokenDeletion()), "must be a list of noises"),
         (lambda: DenoisingCorruption(TOKENIZER, unit="span"), "unit must be one of token, word"),
         (lambda: DenoisingCorruption(TOKENIZER, word_segmenter="jieba"), 'choose unit="word"'),
+        (lambda: DenoisingCorruption(BYTE_PAIRS, unit="word", word_segmenter="jieba"),
+         "a BytePairTokenizer has none. Leave the segmenter out"),
     ],
 )  # fmt: skip
 def test_wrong_arguments(make, message):

@@ -361,3 +361,9 @@ def test_a_model_that_would_see_its_targets_is_refused():
     backbone = kbs.BertBackbone(30, 1, 1, 4, 4)
     with pytest.raises(ValueError, match="A BertBackbone without these inputs would see its"):
         kbs.PermutationTargets(TOKENIZER).check_task(kbs.Pretrainer(backbone, next_sentence=False))
+    backbone = kbs.XLNetBackbone(30, 1, 1, 4, 4, attention_pattern="permuted")
+    pretrainer = kbs.Pretrainer(backbone, next_sentence=False)
+    kbs.PermutationTargets(TOKENIZER).check_task(pretrainer)
+    message = "reverse order, which this XLNetBackbone does not know. Build it with reversed_rows"
+    with pytest.raises(ValueError, match=message):
+        kbs.PermutationTargets(TOKENIZER, backward=True).check_task(pretrainer)

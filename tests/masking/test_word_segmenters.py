@@ -1,6 +1,7 @@
 """A file keeps the segmenter of a masker, or the task is refused before it is trained."""
 
 import functools
+import sys
 
 import keras
 import numpy as np
@@ -78,6 +79,12 @@ def test_the_words_are_those_of_jieba():
 def test_refused(segmenter):
     with pytest.raises(ValueError, match="word_segmenter=.* could not be loaded"):
         make_task(unit="word", word_segmenter=segmenter)
+
+
+def test_a_segmenter_that_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jieba", None)
+    with pytest.raises(ImportError, match="'jieba' needs the package jieba: pip install jieba"):
+        make_task(unit="word", word_segmenter="jieba")
 
 
 def test_other_functions_and_names():

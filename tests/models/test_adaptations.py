@@ -14,7 +14,10 @@ from keras_bert_suite.layers import gelu_tanh
 from keras_bert_suite.layers.adapters.adaptable_block import AdaptableBlock, name_bottleneck
 from keras_bert_suite.layers.adapters.attention_prefix import AttentionPrefix, PrefixVectors
 from keras_bert_suite.layers.adapters.bottleneck import Bottleneck
+from keras_bert_suite.layers.adapters.low_rank import LowRank
+from keras_bert_suite.layers.adapters.prompt_vectors import PromptVectors
 from keras_bert_suite.layers.attention.self_attention import PREFIX
+from keras_bert_suite.layers.embeddings.factorized_embedding import FactorizedEmbedding
 from keras_bert_suite.models.adaptations.merging import merge_encoder
 from keras_bert_suite.runs.packed_layout import choose_layout
 
@@ -437,6 +440,20 @@ def test_wrong_adapters():
         encoder.add_adapter(kbs.LoRA(2), "first")
     with pytest.raises(ValueError, match="'first' and 'second' would share weights"):
         encoder.add_adapter(kbs.BitFit(), "second")
+    static = kbs.StaticBackbone(30, 8)
+    for adaptation, lacks in (
+        (
+            kbs.LoRA(2),
+            r"LoRA cannot adapt a StaticBackbone. It has no attention and no feed-forward",
+        ),
+        (
+            kbs.PfeifferAdapters(2),
+            "PfeifferAdapters cannot adapt a StaticBackbone. It has no transf",
+        ),
+    ):
+        with pytest.raises(ValueError, match=lacks):
+            static.add_adapter(adaptation)
+    assert len({kbs.LoRA(2), kbs.LoRA(2), kbs.LoRA(3), kbs.BitFit()}) == 3
     with pytest.raises(ValueError, match="PfeifferAdapters adds layers that no kernel can take"):
         other = make_encoder("bert")
         other.add_adapter(kbs.PfeifferAdapters(2))
@@ -451,3 +468,39 @@ def test_wrong_adapters():
 def test_targets_that_are_no_patterns(targets):
     with pytest.raises(ValueError, match=r"targets must be regular expressions.*got"):
         kbs.LoRA(targets=targets)
+
+
+def test_maps_of_attention_leave_out_the_share_of_a_prefix():
+    """In the first layer, a prefix takes the same share from all tokens of the text."""
+    encoder = make_encoder("bert")
+    rows = {name: np.ones((2, 5), "int32") for name in encoder.input}
+    rows["token_ids"] = np.arange(10, dtype="int32").reshape(2, 5) + 5
+    plain = kbs.encode_with_attention(encoder, rows)["attentions"][0]
+    encoder.add_adapter(kbs.PrefixTuning(3, 4))
+    for weight in encoder.weights_of_adapter("default").values():
+        weight.assign(np.random.default_rng(0).normal(size=weight.shape))
+    found = kbs.encode_with_attention(encoder, rows)["attentions"][0]
+    shares = found.sum(axis=-1, keepdims=True)
+    assert found.shape == plain.shape and (shares < 0.9).all()
+    np.testing.assert_allclose(found / shares, plain, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "shapes"),
+    [
+        (lambda: LowRank(6, 2, 1.0), [(2, 5, 4)]),
+        (lambda: PromptVectors(3, 4), [(2, 5, 4)]),
+        (lambda: FactorizedEmbedding(9, 6, 2), [(2, 5)]),
+        (lambda: kbs.PartEmbeddings([[0], [1, 2], [0]], 3), [(2, 5), (2, 5, 4)]),
+    ],
+    ids=["low rank", "prompts", "factors", "parts"],
+)
+def test_inner_layers_name_the_shapes_of_their_outputs(make, shapes):
+    layer = make()
+    inputs = [np.ones(shape, "int32" if len(shape) == 2 else "float32") for shape in shapes]
+    found = layer(*inputs)
+    assert tuple(layer.compute_output_shape(*shapes)) == tuple(found.shape)
+    if isinstance(layer, FactorizedEmbedding):
+        scores = layer(found, reverse=True)
+        named = layer.compute_output_shape(tuple(found.shape), reverse=True)
+        assert tuple(named) == tuple(scores.shape) == (2, 5, 9)

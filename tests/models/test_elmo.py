@@ -292,6 +292,11 @@ FAULTS = {
         ValueError,
         "'activation' in .* must be one of relu, tanh, got 'gelu'",
     ),
+    "no width of characters": (
+        change_options(char_cnn__embedding={"dim": 0}),
+        ValueError,
+        "'embedding' in .* must have a positive integer 'dim', got {'dim': 0}",
+    ),
     "filters": (
         change_options(char_cnn__filters=[[1, 4], [2]]),
         ValueError,

@@ -283,6 +283,22 @@ def test_a_block_attends_to_an_encoder():
     np.testing.assert_allclose(encoded[2], encoded[0], rtol=0, atol=1e-6)
 
 
+def test_what_a_file_of_xlnet_cannot_hold(tmp_path):
+    message = "heads of the width hidden_dim / num_heads, here 4; got {}. Use `model.save`"
+    for arguments, got in (
+        ({"head_dim": 5}, "head_dim=5 and num_segments=3"),
+        ({"num_segments": 0}, "head_dim=None and num_segments=0"),
+    ):
+        with pytest.raises(ValueError, match=message.format(got)):
+            save_hugging_face(XLNetBackbone(*SIZES, **arguments), tmp_path / "refused")
+    backbone = XLNetBackbone(*SIZES, dropout=0.1, attention_dropout=0.2)
+    with pytest.warns(UserWarning, match="one dropout rate, 0.1, got attention_dropout=0.2 too"):
+        save_hugging_face(backbone, tmp_path / "saved")
+    path = tmp_path / "saved" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "d_head": 5}))
+    assert open_checkpoint(tmp_path / "saved").backbone_config["head_dim"] == 5
+
+
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="reuse_length=4 .* Pass `memory_length`"):
         XLNetBackbone(*SIZES, reuse_length=4)

@@ -7,6 +7,7 @@ import pytest
 from small_texts import VOCABULARY, make_reviews
 
 from keras_bert_suite import SegmentPacker, WordPieceTokenizer
+from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
 from keras_bert_suite.preprocessing.packing import NUMPY, kept_lengths
 
 PAD, CLS, SEP = 0, 2, 3
@@ -288,3 +289,24 @@ def test_equals_googles_features_of_mrpc(shared_data):
         np.testing.assert_array_equal(packed["padding_mask"], golden["input_mask"])
         np.testing.assert_array_equal(packed["segment_ids"], golden["segment_ids"])
     assert [int(row[0]) for row in rows] == golden["label_ids"].numpy().tolist()
+
+
+def test_the_packer_of_a_preprocessor_of_keras_hub():
+    """Its settings are handed on, or there is none for what our tokenizers do not do."""
+    for adds_space in (False, True):
+        pieces = {t: i for i, t in enumerate("<s> <pad> </s> <unk> a Ġ Ġa <mask>".split())}
+        theirs = keras_hub.models.RobertaTokenizer(pieces, ["Ġ a"], add_prefix_space=adds_space)
+        preprocessor = keras_hub.models.RobertaTextClassifierPreprocessor(theirs, 9)
+        packer = find_segment_packer(preprocessor)
+        assert packer.sequence_length == 9
+        assert packer.tokenizer.add_prefix_space is adds_space
+        assert packer.tokenizer.tokenize("a a") == np.asarray(theirs("a a")).tolist()
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"]
+    for arguments, is_read in (({}, True), ({"split_on_cjk": False}, False)):
+        theirs = keras_hub.models.BertTokenizer(vocabulary, **arguments)
+        preprocessor = keras_hub.models.BertTextClassifierPreprocessor(theirs, 9)
+        assert (find_segment_packer(preprocessor) is not None) is is_read
+    preprocessor = keras_hub.models.BertTextClassifierPreprocessor(
+        keras_hub.models.BertTokenizer(vocabulary), 9, truncate="waterfall"
+    )
+    assert find_segment_packer(preprocessor) is None

@@ -215,6 +215,12 @@ def make_lanes(corpus, batch_size=3, backward=False, **arguments):
     return ContextLaneBatches(corpus, targets, L, batch_size, seed=5)
 
 
+def test_a_slice_has_these_batches():
+    lanes = make_lanes(make_small_corpus())
+    for found, wanted in zip(lanes[1:3], (lanes[1], lanes[2]), strict=True):
+        np.testing.assert_equal(found, wanted)
+
+
 @pytest.mark.parametrize("longest", [1, 5])
 def test_lanes_are_those_of_the_original(longest):
     """`batchify` and the loop of `create_tfrecords`, around a ring that is cut anywhere."""

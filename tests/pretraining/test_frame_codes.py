@@ -59,6 +59,10 @@ def test_wrong_rows_are_named(rows, message):
         (lambda: learn_codebook(ROWS, 2, seed=-1), "seed must be .* at least 0, got -1"),
         (lambda: learn_codebook(ROWS, 2, max_frames=0), "max_frames must be .* 1, got 0"),
         (lambda: find_codes(ROWS, FRAMES[0]), r"codebook must be .* shape \(3,\)"),
+        (
+            lambda: find_codes(ROWS, np.where(np.arange(4)[:, None] == 2, np.nan, FRAMES[:4])),
+            r"codebook must have finite numbers, got \[nan nan nan\] in row 2. Learn it anew",
+        ),
         (lambda: find_codes(ROWS, FRAMES[:4, :2]), r"Row 0 must be .*\(n, 2\).*same width"),
     ],
 )

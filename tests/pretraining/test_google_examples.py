@@ -102,6 +102,12 @@ def test_reading_gives_what_was_written(path):
     assert sorted_rows(ours) == sorted_rows(theirs)
 
 
+def test_a_slice_has_these_batches(path):
+    examples = GoogleExamples(path, 2)
+    for found, wanted in zip(examples[1:3], (examples[1], examples[2]), strict=True):
+        np.testing.assert_equal(found, wanted)
+
+
 def test_batches_are_a_function_of_their_index(path):
     examples = GoogleExamples([path, path], batch_size=3)
     expected = [flatten(examples[i]) for i in range(2 * len(examples))]

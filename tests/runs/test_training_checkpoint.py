@@ -272,6 +272,13 @@ def test_what_cannot_be_resumed_is_refused(directory):
     with pytest.raises(ValueError, match="repeats without end. Set steps_per_epoch"):
         task.compile(keras.optimizers.SGD(0.1), loss=task.loss)
         fit(task, TrainingCheckpoint(directory), data=SmallBatches().repeat())
+    task.compile(keras.optimizers.SGD(0.1), loss=task.loss, steps_per_execution=2)
+    message = (
+        "steps_per_execution=2 must divide the 7 batches of an epoch and the 0 batches that .*=1"
+    )
+    with pytest.raises(ValueError, match=message):
+        fit(task, TrainingCheckpoint(directory))
+    task.compile(keras.optimizers.SGD(0.1), loss=task.loss)
     with pytest.raises(RuntimeError, match="without a second one"):
         fit(task, TrainingCheckpoint(directory), TrainingCheckpoint(directory))
     for name in ("every", "keep", "max_skipped"):

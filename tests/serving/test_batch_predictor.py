@@ -213,6 +213,9 @@ def test_what_is_no_predictor(tmp_path, saved):
         kbs.BatchPredictor(tmp_path / "nowhere")
     with pytest.raises(ValueError, match="columns must be a list of names, got 'id'"):
         kbs.BatchPredictor(tmp_path, columns="id")
+    with pytest.raises(ValueError, match="task must be 'TextEmbedder' or None, got 'MaskedLM'"):
+        kbs.BatchPredictor(tmp_path, task="MaskedLM")
+    assert repr(kbs.BatchPredictor(tmp_path)) == f"BatchPredictor({str(tmp_path)!r})"
     with pytest.raises(ValueError, match="A MaskedLM has no answers for a table. Wanted one of At"):
         kbs.BatchPredictor(saved("masks")[1]).open()
 

@@ -9,7 +9,7 @@ from peer_weights import randomize
 from small_tasks import BYTE_PAIRS, make_task, predicted_columns
 from small_texts import make_reviews
 
-from keras_bert_suite import AdamW, TextClassifier, export_saved_model
+from keras_bert_suite import AdamW, Ensemble, TextClassifier, export_saved_model
 from keras_bert_suite.heads.base.served import serve
 from keras_bert_suite.runs.batches import read
 from keras_bert_suite.serving.weight_precision import bring_to_precision
@@ -97,6 +97,17 @@ def test_a_task_in_bfloat16_is_brought_to_float32(trained):
     assert {weight.dtype for weight in rebuilt.weights} == {"float32"}
     assert rebuilt.compute_dtype == rebuilt.backbone.compute_dtype == "float32"
     got, wanted = (np.asarray(m.predict(x, verbose=0), "float32") for m in (rebuilt, model))
+    np.testing.assert_allclose(got, wanted, atol=np.abs(wanted).max() / 10)
+
+
+@pytest.mark.backend("torch")
+def test_each_task_of_an_ensemble_is_brought_to_bfloat16():
+    tasks = [randomize(make_task("texts")[0]) for _ in range(2)]
+    ensemble = bring_to_precision(Ensemble(tasks, weights=[1, 3]), "bfloat16")
+    assert [task.backbone.dtype_policy.name for task in ensemble.tasks] == ["bfloat16"] * 2
+    assert ensemble.weights == [0.25, 0.75]
+    wanted = Ensemble(tasks, weights=[1, 3]).predict(TEXTS, verbose=0)
+    got = np.asarray(ensemble.predict(TEXTS, verbose=0), "float32")
     np.testing.assert_allclose(got, wanted, atol=np.abs(wanted).max() / 10)
 
 

@@ -13,7 +13,7 @@ from heads.cases import LENGTH
 from peer_weights import randomize, to_numpy
 from safetensors.numpy import load_file
 from small_tasks import make_parts
-from small_texts import make_reviews
+from small_texts import ONE_LAYER, make_reviews
 from tables import left_out
 
 import keras_bert_suite as kbs
@@ -162,6 +162,16 @@ def test_other_bases_are_refused(tmp_path):
         make_task(labels=("a", "b")).load_adapter(tmp_path / "adapter")
     with pytest.raises(ValueError, match="Call TextClassifier.from_adapter"):
         kbs.TextRanker.from_adapter(tmp_path / "adapter", tmp_path / "base")
+    ranker = kbs.TextRanker(make_task().backbone)
+    message = (
+        "adapter was trained with a TextClassifier, got a TextRanker. Call TextClassifier.from"
+    )
+    with pytest.raises(ValueError, match=message):
+        ranker.load_adapter(tmp_path / "adapter")
+    roberta = kbs.TextClassifier(kbs.RobertaBackbone(**ONE_LAYER), label_names=["no", "yes"])
+    message = "was trained on a BertBackbone.*, got a RobertaBackbone. Open the checkpoint of its b"
+    with pytest.raises(ValueError, match=message):
+        roberta.load_adapter(tmp_path / "adapter")
     with pytest.raises(ValueError, match="holds no adapter: it has no adapter.json"):
         task.load_adapter(tmp_path / "base", "second")
     with pytest.raises(ValueError, match=r"has no adapter\. Call `adapt`"):
@@ -215,11 +225,67 @@ def test_a_folder_that_was_edited(adapter_folders, tmp_path, place, value, messa
         (lambda x: make_task().load_adapter(None), "folder that `save_adapter` .*got None"),
         (lambda x: kbs.TextClassifier.from_adapter(None, x / "base"), "`save_adapter` .*got None"),
         (lambda x: kbs.TextClassifier.from_adapter(x / "adapter", None), "checkpoint .* got None"),
+        (
+            lambda x: kbs.TextClassifier.from_adapter(
+                x / "adapter", make_task().backbone, dtype="bfloat16"
+            ),
+            "dtype='bfloat16' is for a checkpoint, got a BertBackbone",
+        ),
     ],
 )
 def test_arguments_are_checked(adapter_folders, call, message):
     with pytest.raises(ValueError, match=message):
         call(adapter_folders)
+
+
+def test_what_from_adapter_does_not_take(adapter_folders, tmp_path):
+    with pytest.raises(
+        TypeError, match="TextClassifier.from_adapter has no argument 'label_names'"
+    ):
+        kbs.TextClassifier.from_adapter(
+            *(adapter_folders / "adapter", adapter_folders / "base"), label_names=["no", "yes"]
+        )
+    folder = shutil.copytree(adapter_folders / "adapter", tmp_path / "edited")
+    (folder / "SHA256SUMS").unlink()
+    description = json.loads((folder / "adapter.json").read_text())
+    description["base"]["class"] = "OwnBackbone"
+    (folder / "adapter.json").write_text(json.dumps(description))
+    message = "class OwnBackbone, which is not of this package. Open it, and pass it as `base`"
+    with pytest.raises(ValueError, match=message):
+        kbs.TextClassifier.from_adapter(folder, adapter_folders / "base")
+
+
+def test_the_case_of_the_letters_is_that_of_the_training(tmp_path):
+    task = make_task(tmp_path / "base")
+    packer = task.preprocessor
+    cased = packer.tokenizer.with_lowercase(False)
+    packer = kbs.SegmentPacker.from_config({**packer.get_config(), "tokenizer": cased})
+    task = kbs.TextClassifier(task.backbone, preprocessor=packer, label_names=["no", "yes"])
+    task.adapt(kbs.LoRA(2), verbose=False)
+    task.save_adapter(tmp_path / "adapter")
+    again = kbs.TextClassifier.from_adapter(tmp_path / "adapter", tmp_path / "base")
+    assert again.preprocessor.tokenizer.lowercase is False
+    texts = ["A GOOD film"]
+    packed = again.preprocessor.pack(texts)["token_ids"]
+    np.testing.assert_array_equal(packed, packer.pack(texts)["token_ids"])
+    assert (
+        packed.tolist()
+        != task.preprocessor.from_config(
+            {**packer.get_config(), "tokenizer": cased.with_lowercase(True)}
+        )
+        .pack(texts)["token_ids"]
+        .tolist()
+    )
+
+
+def test_a_task_that_writes_shares_no_encoder(tmp_path):
+    backbone, packer = make_parts("SegmentPacker", {"attention_pattern": "seq2seq"})
+    writer = kbs.Seq2Seq(backbone, preprocessor=packer, max_target_length=3)
+    writer.adapt(kbs.LoRA(2), verbose=False)
+    writer.save_adapter(tmp_path / "adapter")
+    message = "A Seq2Seq writes token by token, .* Pass the checkpoint as `base`"
+    with pytest.raises(ValueError, match=message):
+        kbs.Seq2Seq.from_adapter(tmp_path / "adapter", writer, name="second")
 
 
 def test_a_folder_without_a_tensor_changes_nothing(adapter_folders, tmp_path):

@@ -171,6 +171,14 @@ def with_condition(condition):
     return {"text": TEXTS, "condition": condition}
 
 
+def test_forms_of_a_condition():
+    task = make_task()
+    wanted = task.predict(X, verbose=0)
+    rows = {"text": TEXTS, "condition": iter(CONDITION.tolist())}
+    np.testing.assert_array_equal(task.predict(rows, verbose=0), wanted)
+    assert task.predict({"text": [], "condition": []}, verbose=0).shape == (0, wanted.shape[1])
+
+
 @pytest.mark.parametrize(
     ("x", "message"),
     [

@@ -171,6 +171,13 @@ def test_logits_may_be_averaged():
     assert_close(got, mean([task.predict(CASES["texts"].rows, verbose=0) for task in tasks]))
 
 
+def test_relevances_are_averaged_as_probabilities_if_asked():
+    tasks, rows = make_tasks("rankings"), CASES["rankings"].asked(None, CASES["rankings"].rows)
+    single = [1 / (1 + np.exp(-task.predict(rows, verbose=0))) for task in tasks]
+    got = kbs.Ensemble(tasks, SHARES, average="probabilities").predict(rows, verbose=0)
+    assert_close(got, log_odds(mean(single)))
+
+
 @pytest.mark.every_backend
 @pytest.mark.parametrize("name", ANSWERS)
 def test_the_mean_of_tensors_is_that_of_arrays(name):

@@ -14,12 +14,12 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from heads.cases import BATCH_SIZE, CASES, NUM_ROWS, STEPS
+from heads.cases import BATCH_SIZE, CASES, NUM_ROWS, STEPS, TASKS
 from input_kinds import Batches
 from peer_weights import to_numpy
 from small_pretraining import all_arrays, assert_same
 from small_tasks import assert_close, compile_model, make_task, predict, predicted_columns
-from tables import everywhere_for, left_out
+from tables import everywhere_for, left_out, short_for
 
 from keras_bert_suite import (
     AnswerF1,
@@ -229,3 +229,29 @@ def test_a_backbone_of_a_guest_may_read_arrays_with_other_axes():
     packed = {name: np.ones((2, 3), "int32") for name in data.encoder.names}
     packed["boxes"] = np.ones((2, 3, 4), "float32")
     assert data.read(packed).inputs["boxes"].shape == (2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "name",
+    short_for(
+        TASKS,
+        *("spans", "questions", "towers", "masks", "targets", "continuations", "pretraining"),
+        *("relations", "entailments"),
+        part="combinations",
+    ),
+)
+def test_a_dataset_of_packed_arrays_is_answered_as_arrays_in_memory(name):
+    task, (x, *_) = make_task(name)
+    asked = CASES[name].asked(task, x)
+    packed = asked
+    if CASES[name].pack is None:
+        windows = task.data.window(task.data.read(asked))
+        packed, *_ = task.data.pack(windows.take(slice(None), 0))
+    number = len(next(iter(packed.values())))
+    wanted = task.predict(packed, verbose=0)
+    batches = (
+        {name: array[first : first + 4] for name, array in packed.items()}
+        for first in range(0, number, 4)
+    )
+    assert_close(task.predict(batches, verbose=0), wanted)
+    assert all(len(part) == number for part in keras.tree.flatten(wanted))

@@ -111,6 +111,31 @@ def test_a_graph_encodes_as_arrays():
     np.testing.assert_allclose(found, features.encode(columns), atol=1e-6)
 
 
+@pytest.mark.backend("tensorflow")
+def test_tensors_of_another_type_are_refused():
+    import tensorflow as tf
+
+    _, columns = learned()
+    features = Features.of({**KINDS, "year": ["2019", "2020"]})
+    features.learn(columns)
+    tensors = {
+        name: tf.constant(column.tolist(), "string" if column.dtype == object else "float64")
+        for name, column in columns.items()
+    }
+    years = tf.constant([2019, 2021] * 6)
+    found = features.encode({**tensors, "year": years})
+    wanted = features.encode({**columns, "year": np.array(["2019", "2021"] * 6, object)})
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    with pytest.raises(
+        ValueError, match="'price' is a number, got a tensor of strings. .*to_number"
+    ):
+        features.encode({**tensors, "price": tf.constant(["3"] * 12)})
+    with pytest.raises(
+        ValueError, match="'shop' is a category, got a tensor of float32.*as_string"
+    ):
+        features.encode({**tensors, "shop": tf.constant([1.0] * 12)})
+
+
 def test_rare_categories_share_a_place():
     features = Features.of({"shop": "category"})
     shops = np.array([f"{i:03}" for i in [*range(150), *range(100, 150)]], object)
@@ -132,6 +157,10 @@ WRONG_TABLES = {
     "date": (TABLE.assign(price=pd.Timestamp("2020")), "'price' is a number, got an array of date"),
     "boolean": (TABLE.assign(is_new=2), "'is_new' is a boolean, got '2.0'"),
     "lists": (TABLE.assign(shop=[["a"]] * 12), "'shop' is a category, got .*row 0"),
+    "dates": (
+        TABLE.assign(shop=[{1, 2}] * 12),
+        r"'shop' is a category, got '.1, 2.' \(set\) at row 0. Wanted strings, whole",
+    ),
     "stranger": (TABLE.assign(color="red"), "the texts text .* and also got color"),
 }
 

@@ -165,3 +165,9 @@ def test_batches_are_pure_functions_of_their_index():
 def test_what_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_slice_has_these_batches():
+    batches = make_batches(batch_size=2)
+    for found, wanted in zip(batches[1:3], (batches[1], batches[2]), strict=True):
+        np.testing.assert_equal(found, wanted)

@@ -209,6 +209,27 @@ def test_wrong_rows_are_named(x, message):
         classify().predict(x, verbose=0)
 
 
+def test_frames_of_pytorch():
+    import torch
+
+    rows = [torch.tensor(row, requires_grad=True) for row in ROWS]
+    wanted, found = make_packer()(ROWS), make_packer()(rows)
+    for name, array in wanted.items():
+        np.testing.assert_array_equal(found[name], array)
+
+
+@pytest.mark.parametrize("make", [tag, chain])
+def test_labels_of_frames_of_a_dataset_and_of_packed_arrays(make):
+    tagger = make()
+    randomize(tagger)
+    wanted = tagger.predict(ROWS, verbose=0)
+    packed = tagger.predict(pack(ROWS), verbose=0)
+    of_dataset = tagger.predict(iter([(ROWS[:3],), (ROWS[3:],)]), verbose=0)
+    for row, own, other in zip(packed, wanted, of_dataset, strict=True):
+        np.testing.assert_allclose(row[: len(own)], own, atol=1e-5)
+        np.testing.assert_allclose(other, own, atol=1e-5)
+
+
 def test_other_wrong_uses_are_named():
     tokens = kbs.BertBackbone(20, **SIZES)
     for make, message in (
@@ -224,6 +245,7 @@ def test_other_wrong_uses_are_named():
         ),
         (lambda: kbs.TextClassifier(make_backbone(), 2).predict(ROWS), r"FramePacker\(3\)"),
         (lambda: classify(features={"age": "number"}), "features=\\['age'\\] are columns"),
+        (lambda: tag(word_cutting="whitespace"), "word_cutting says .* reads frames. Leave it out"),
         (lambda: tag().fit(ROWS, [["up"]] * 8, verbose=0), "Row 0 has 3 frames and 1 labels"),
         (lambda: kbs.export_onnx(classify(), "model"), "FramePacker"),
         (lambda: save_hugging_face(make_backbone(), "model"), "no place for frame_dim"),

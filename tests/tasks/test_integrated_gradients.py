@@ -218,6 +218,20 @@ def test_other_rows_and_tasks_are_refused():
     task, (x, _) = make_task("documents")
     with pytest.raises(ValueError, match=r"Row 0 is so long|no target"):
         kbs.integrated_gradients(task, x[:1], (0, 0, 0))
+    task, (x, _) = make_task("questions")
+    task.preprocessor.sequence_length = 8
+    with pytest.raises(ValueError, match=r"Row 1 is so long .* a longer `preprocessor.sequence_l"):
+        kbs.integrated_gradients(task, ([x[0][0]] * 2, ["film", "a film " * 9]), (0, 0, 0))
+    task, _ = make_task("texts", "KerasHub's BERT")
+    with pytest.raises(
+        ValueError, match="embeddings of a BertBackbone cannot be moved. Take an en"
+    ):
+        kbs.integrated_gradients(task, ["a film"])
+    task, (x, _) = make_task("choices")
+    with pytest.raises(
+        ValueError, match="is several rows of tokens. Pass a task whose rows are te"
+    ):
+        kbs.attended_tokens(task, tuple(column[:1] for column in x))
     task, (x, _) = make_task("attributes")
     with pytest.raises(ValueError, match="outputs tone, length, .* got None"):
         kbs.integrated_gradients(task, x[:1])

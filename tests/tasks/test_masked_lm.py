@@ -249,6 +249,8 @@ def test_bad_input():
     ):
         with pytest.raises(ValueError, match=error):
             model.predict("a [MASK]", targets=targets, verbose=0)
+    with pytest.raises(ValueError, match="targets are all words .* Leave out whole_words"):
+        model.predict("a [MASK]", targets=["good"], whole_words=True, verbose=0)
     with pytest.raises(ValueError, match="single texts, got rows of 2 texts"):
         model.predict((["a [MASK]"], ["a"]), verbose=0)
     with pytest.raises(ValueError, match="unit"):

@@ -34,6 +34,13 @@ def embedder(small, monkeypatch):
     return small
 
 
+class Broken:
+    """A cross-encoder that has one score for all pairs."""
+
+    def predict(self, x, batch_size=None):
+        return [0.5]
+
+
 class Judge:
     """A cross-encoder with given scores, as both libraries call it."""
 
@@ -173,6 +180,10 @@ def test_mined_rows_are_trained_on(small):
         ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
         ({"ranker": 3, "min_score": 0.0}, "ranker must be a TextRanker, or an obj.*, got an? int"),
         ({"ranker": Judge()}, "A ranker vetoes candidates by its scores, got no limit"),
+        (
+            {"ranker": Broken(), "min_score": 0.0},
+            r"a finite number for each of 307 pairs, got an array of shape \(1,\)",
+        ),
         ({"max_score": -2}, r"No query has a negative: .* limits leave out {'max_score': \d+}"),
     ],
     ids=lambda value: value if isinstance(value, str) else next(iter(value)),

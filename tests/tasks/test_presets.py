@@ -450,3 +450,13 @@ def test_packed_characters_of_other_shapes_and_numbers_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             classifier.predict({**packed, **change}, verbose=0)
+
+
+def test_a_preset_whose_class_is_not_known(tmp_path):
+    TextClassifier(BertBackbone(**ONE_LAYER), num_classes=2).save_to_preset(tmp_path / "preset")
+    file = tmp_path / "preset" / "task.json"
+    file.write_text(file.read_text().replace("keras_bert_suite>TextClassifier", "own>Lost"))
+    (tmp_path / "preset" / "SHA256SUMS").unlink(missing_ok=True)
+    message = "task.json of .*preset: There is no registered class own>Lost. Import the module th"
+    with pytest.raises(ValueError, match=message):
+        TextClassifier.from_preset(tmp_path / "preset", preprocessor=None)

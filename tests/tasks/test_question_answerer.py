@@ -138,6 +138,8 @@ def test_every_form_of_rows(answerer):
     assert [a.text for a in answerer.predict(**columns, verbose=0)] == [a.text for a in wanted]
     one = answerer.predict(question=QUESTIONS[0], context=CONTEXTS[0].encode())
     assert (one.text, one.start) == (wanted[0].text, wanted[0].start)
+    asked_of_each = answerer.predict(question="was it", context=CONTEXTS[:2], verbose=0)
+    assert asked_of_each == answerer.predict((["was it"] * 2, CONTEXTS[:2]), verbose=0)
     same = answerer.predict(question=["was it"] * 2, context=CONTEXTS[0], verbose=0)
     assert [answer.text for answer in same] == [one.text] * 2
     assert answerer.predict([], verbose=0) == answerer.predict(([], []), verbose=0) == []
@@ -438,6 +440,9 @@ def test_wrong_arguments(answerer):
     for arguments in ({}, {"question": "a"}, {"x": PAIRS, "context": "b", "question": "a"}):
         with pytest.raises(ValueError, match="Pass rows as `x`, or the two arguments"):
             answerer.predict(**arguments)
+    packed = answerer.preprocess_samples(PAIRS)
+    with pytest.raises(ValueError, match="Packed arrays have no text, .* or call `evaluate`"):
+        answerer.score(packed, SPANS)
     with pytest.raises(ValueError, match="stride must be from 1"):
         make_answerer(stride=100).predict(PAIRS)
     with pytest.raises(ValueError, match="class_weight must be None"):

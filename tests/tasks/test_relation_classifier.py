@@ -163,6 +163,31 @@ def test_wrong_arguments():
     for rows in (["<e1>a</e1> <e2>b</e2>"], packed):
         with pytest.raises(ValueError, match="does not know the markers <e1>, .*from_preset"):
             classifier.predict(rows, verbose=0)
+    classifier = make_classifier()
+    classifier.preprocessor = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16)
+    with pytest.raises(ValueError, match="The tokenizer does not know the markers <e1>, .*add_tok"):
+        classifier.predict(["<e1>a</e1> <e2>b</e2>"], verbose=0)
+
+
+@pytest.mark.every_backend
+def test_another_tokenizer_brings_other_ids_of_markers():
+    """Compiled functions have read the earlier ids."""
+    rows = ["the <e1>film</e1> was a <e2>plot</e2>"]
+    classifier = make_classifier(entity_states="markers")
+    randomize(classifier)
+    classifier.predict(rows, verbose=0)
+    tokenizer = make_tokenizer(MARKERS[::-1])
+    classifier.preprocessor = SegmentPacker(tokenizer, 16, padding_lengths=(16,))
+    fresh = make_classifier(tokenizer=tokenizer, entity_states="markers")
+    fresh.set_weights(classifier.get_weights())
+    assert (
+        classifier.marker_ids
+        == fresh.marker_ids
+        == (*range(len(VOCABULARY), len(VOCABULARY) + 4),)[::-1]
+    )
+    np.testing.assert_allclose(
+        classifier.predict(rows, verbose=0), fresh.predict(rows, verbose=0), atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("markers", [MARKERS, ("<e1>", "good", "<e2>", "plot")])

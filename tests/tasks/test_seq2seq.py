@@ -417,6 +417,11 @@ def test_scores():
     assert scores["exact_match"] == 50
     with pytest.raises(ValueError, match="Wanted rows in memory"):
         writer.score(iter([(["银"], ["银"])]), None)
+    packed, labels, _ = writer.data.pack(writer.data.read(["银"], ["行"], labelled=True), True)
+    with pytest.raises(
+        ValueError, match="compares texts, got packed arrays. Pass sources and targ"
+    ):
+        writer.score(packed, labels)
 
 
 def test_errors():
@@ -427,6 +432,9 @@ def test_errors():
     with pytest.raises(ValueError, match="max_target_length must be .*, got 0"):
         make_writer(max_target_length=0)
     writer = make_writer()
+    assert writer.predict(SOURCES, 2, 1) == writer.predict(SOURCES[:2]) != []
+    with pytest.raises(ValueError, match="has not learned to write .* its gaps.* Open a BART"):
+        writer.fill_mask(["a [MASK]"])
     with pytest.raises(ValueError, match="sampler must be 'greedy', .* got 'beem'"):
         writer.compile(sampler="beem")
     writer.compile(sampler="top_p")

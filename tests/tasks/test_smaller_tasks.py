@@ -303,6 +303,8 @@ def test_sizes_are_compared():
     masked = ["good [MASK]", "the [MASK] film"]
     unscored = kbs.compare_sizes({"whole": guesser, "few": fewer}, masked, rounds=1).sizes[1]
     assert (unscored.greatest_change, unscored.mean_change, unscored.scores) == (None, None, {})
+    with pytest.raises(ValueError, match="A MaskedLM has no scores of labels. Leave out `y`"):
+        kbs.compare_sizes({"whole": guesser}, masked, LABELS[:2])
 
 
 def test_what_reads_the_heads_of_a_layer():
@@ -348,6 +350,12 @@ def test_what_is_refused():
         kbs.ModernBertBackbone(24, 2, 2, 8, 16).factorize_embeddings(2)
     with pytest.raises(ValueError, match=r"rank must be at most 8, .* got 9"):
         bert.factorize_embeddings(9)
+    small = bert.keep_heads([[0], [1]]).factorize_embeddings(2)
+    inputs = {name: np.ones((1, 3), "int32") for name in bert.input}
+    np.testing.assert_allclose(
+        *(to_numpy(each(inputs)["sequence_output"]) for each in (small, small.to_full_size())),
+        atol=1e-5,
+    )
     with pytest.raises(ValueError, match="has the rank 2 already"):
         bert.factorize_embeddings(2).factorize_embeddings(1)
     with pytest.raises(ValueError, match="embedding_rank=2 is of a table of tokens"):

@@ -146,6 +146,8 @@ def test_bad_teachers_and_sizes_are_refused(teacher):
             ValueError, match=f"must be between 0 and 1, got {wrong!r}. None leaves"
         ):
             kbs.distill_static(teacher, 4, sif_coefficient=wrong)
+    with pytest.raises(ValueError, match="texts must be a list of texts, got the text 'good film'"):
+        kbs.distill_static(teacher, 4, texts="good film", verbose=0)
     with pytest.raises(ValueError, match="The 2 texts have no known token"):
         kbs.distill_static(teacher, 4, texts=["xyz", ""], verbose=0)
     with pytest.raises(ValueError, match="a teacher on a BertBackbone with the preprocessor None"):

@@ -407,6 +407,19 @@ def test_wrong_arguments_of_fit(untouched, arguments, error):
         untouched.fit(TEXTS, LABELS, verbose=0, **arguments)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"y": LABELS}, "A dataset, list_iterator, brings its own batches .* weights. Drop y"),
+        ({"sample_weight": [1.0], "y": LABELS}, "Drop y, sample_weight"),
+        ({"validation_split": 0.5}, "validation_split needs rows in memory. .* `validation_data`"),
+    ],
+)
+def test_arguments_that_are_for_rows_in_memory(untouched, arguments, error):
+    with pytest.raises(ValueError, match=error):
+        untouched.fit(iter([(TEXTS[:2], LABELS[:2])]), verbose=0, **arguments)
+
+
 def test_names_that_cannot_be_kept(tmp_path):
     with pytest.raises(ValueError, match=r"a list of strings, got \[1, 2\]"):
         make_classifier(label_names=[1, 2])

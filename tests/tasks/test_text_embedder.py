@@ -9,6 +9,7 @@ from small_texts import ONE_LAYER, make_reviews
 
 from keras_bert_suite import (
     AdamW,
+    BatchAllTriplet,
     BertBackbone,
     CoSENT,
     CosineRegression,
@@ -100,6 +101,15 @@ def test_rows_with_different_numbers_of_negatives():
         embedder.fit((anchors, positives, [["dull"], [], ["dull"]]), verbose=0)
     with pytest.raises(ValueError, match="negatives of row 1 are 'film', wanted a list of texts"):
         embedder.fit((anchors, positives, [["dull"], "film", []]), verbose=0)
+
+
+def test_scores_and_labels_may_be_one_column():
+    embedder = make_embedder()
+    for loss, x, y in ((CoSENT(), PAIRS, SCORES), (BatchAllTriplet(5.0), FIRST, np.arange(12) % 3)):
+        embedder.compile("sgd", loss)
+        wanted = embedder.evaluate(x, y, batch_size=12, verbose=0)
+        found = embedder.evaluate(x, y[:, None], batch_size=12, verbose=0)
+        assert found == pytest.approx(wanted, rel=1e-5) and wanted > 0
 
 
 def test_equal_views_are_refused():
@@ -240,6 +250,10 @@ def test_bad_input(embedder):
     refuses("a dict or a list of texts, got the text", embedder.score_retrieval, "a", ["b"], [[0]])
     pairs = list(zip(*PAIRS, strict=True))[:2]
     refuses(r"got a list of 2. Pass tuple\(map\(list, zip", embedder.score, pairs, SCORES[:2])
+    three = {"a": FIRST[:2], "b": SECOND[:2], "c": FIRST[:2]}
+    refuses("two columns of texts, got 3. Pass a tuple", embedder.score, three, SCORES[:2])
+    named = {"a": FIRST[:2], "b": SECOND[:2]}
+    assert embedder.score(named, SCORES[:2]) == embedder.score((FIRST[:2], SECOND[:2]), SCORES[:2])
     relevant = {"q": ["missing"]}
     refuses(
         "'missing' is relevant to query 'q'",

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from small_embedder import make_embedder
 
-from keras_bert_suite import VectorIndex
+from keras_bert_suite import TextEmbedder, VectorIndex
 from keras_bert_suite.heads.vectors.vector_search import search_vectors
 
 
@@ -128,6 +128,18 @@ def test_an_embedder_hands_its_options_to_the_index():
         embedder.index(vectors, faiss_factory="Flat", precision="int8")
 
 
+def test_an_embedder_of_packed_arrays_makes_an_index_that_knows_no_texts():
+    embedder = make_embedder()
+    packed = embedder.preprocess_samples(["the good film", "a bad plot"])
+    wanted = embedder.index(["the good film", "a bad plot"])
+    bare = TextEmbedder(embedder.backbone)
+    index = bare.index(packed)
+    np.testing.assert_allclose(index.vectors, wanted.vectors, atol=1e-6)
+    assert index.probes is None and wanted.probes is not None
+    first = {name: array[:1] for name, array in packed.items()}
+    assert bare.search(first, index, 1)[0][0].id == 0
+
+
 def test_bad_input(tmp_path):
     vectors = make_vectors(4, 0)
     with pytest.raises(ValueError, match=r"\(N, H\), got the shape \(8,\)"):
@@ -136,6 +148,14 @@ def test_bad_input(tmp_path):
         VectorIndex(vectors[:0])
     with pytest.raises(ValueError, match="row 2 has NaN"):
         VectorIndex(np.where(np.arange(4)[:, None] == 2, np.nan, vectors))
+    embedder = make_embedder()
+    with pytest.raises(
+        ValueError, match="keep_texts is for a corpus of texts, got vectors. Pass V"
+    ):
+        embedder.index(vectors, keep_texts=True)
+    index = embedder.index(["a film"], keep_texts=True)
+    with pytest.raises(ValueError, match="texts are for vectors. The corpus has its texts. Leave"):
+        index.add(["a plot"], texts=["a plot"])
     index = VectorIndex(vectors)
     with pytest.raises(ValueError, match="vectors have 3 dimensions, the index has 8"):
         index.add(vectors[:, :3])

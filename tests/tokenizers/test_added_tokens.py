@@ -228,6 +228,7 @@ def test_a_piece_and_a_word_of_the_same_letters():
     "tokens, message",
     [
         (["x", "x"], r"distinct, got \['x'\]"),
+        ("covid-19", "are a list of str, got the str 'covid-19'"),
         ([""], "one character or more, got ''"),
         ([{"content": "covid-19", "id": 7}], "has the id 7, but its place is 28"),
     ],
@@ -235,6 +236,21 @@ def test_a_piece_and_a_word_of_the_same_letters():
 def test_tokens_that_cannot_be_meant(tokens, message):
     with pytest.raises(ValueError, match=message):
         WordPieceTokenizer(PIECES, added_tokens=tokens)
+
+
+def test_one_token_is_a_list_of_one():
+    tokenizer, other = WordPieceTokenizer(PIECES), WordPieceTokenizer(PIECES)
+    assert tokenizer.add_tokens("covid-19") == other.add_tokens(["covid-19"]) == 1
+    assert tokenizer.tokenize("covid-19 cat") == other.tokenize("covid-19 cat")
+
+
+def test_spaces_of_a_token_of_sentence_pieces():
+    token = {"content": "new york", "normalized": False}
+    tokenizer = XLMRobertaTokenizer(make_xlm_roberta(), added_tokens=[token])
+    assert tokenizer.token_to_id("new york") in tokenizer.tokenize("in new york")
+    message = r"Spaces of a normalized .* \['new york'\] with spaces. Pass .*\"normalized\": False"
+    with pytest.raises(ValueError, match=message):
+        XLMRobertaTokenizer(make_xlm_roberta(), added_tokens=["low", "new york"])
 
 
 def test_random_tokens_are_no_markers():

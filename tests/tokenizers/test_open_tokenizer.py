@@ -3,15 +3,16 @@
 import json
 import re
 
+import keras_hub
 import pytest
 import transformers
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_albert, make_xlm_roberta
-from small_texts import VOCABULARY
+from small_texts import ONE_LAYER, VOCABULARY
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 import keras_bert_suite as kbs
-from keras_bert_suite.checkpoints import write_tokenizer
+from keras_bert_suite.checkpoints import save_keras_hub, write_tokenizer
 
 TEXTS = ["the good film", " Low  café, 2009,", "bad"]
 BERT_TOKENS = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]
@@ -268,3 +269,30 @@ def test_nothing_there(tmp_path):
     (tmp_path / "thesis.pdf").touch()
     with pytest.raises(FileNotFoundError, match=r"no tokenizer: found thesis.pdf, wanted"):
         kbs.open_tokenizer(tmp_path)
+
+
+def test_a_preset_of_keras_hub(tmp_path):
+    tokenizer = TOKENIZERS["cased word pieces"]()
+    backbone = kbs.BertBackbone(**ONE_LAYER)
+    save_keras_hub(backbone, tmp_path / "bert", tokenizer, sequence_length=16)
+    opened = kbs.open_tokenizer(tmp_path / "bert")
+    assert type(opened) is kbs.WordPieceTokenizer and not opened.lowercase
+    assert opened.get_vocabulary() == tokenizer.get_vocabulary()
+    assert opened.tokenize([*TEXTS, "Café"]) == tokenizer.tokenize([*TEXTS, "Café"])
+    theirs = keras_hub.models.GPT2Backbone(4, 1, 1, 4, 4)
+    theirs.save_to_preset(str(tmp_path / "other"))
+    pieces = {"a": 0, "b": 1, "ab": 2, "<|endoftext|>": 3}
+    keras_hub.models.GPT2Tokenizer(pieces, ["a b"]).save_to_preset(str(tmp_path / "other"))
+    message = "other has a GPT2Tokenizer of another package, wanted one of .*WordPieceTokenizer"
+    with pytest.raises(ValueError, match=message):
+        kbs.open_tokenizer(tmp_path / "other")
+
+
+def test_a_folder_of_mbart_without_weights(tmp_path):
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(make_xlm_roberta())
+    config = {"tokenizer_class": "MBartTokenizer", "src_lang": "de_DE", "tgt_lang": "ro_RO"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    check_same(
+        kbs.open_tokenizer(tmp_path),
+        kbs.MBartTokenizer(make_xlm_roberta(), source_language="de_DE", target_language="ro_RO"),
+    )

@@ -4,11 +4,13 @@ import pickle
 import random
 
 import pytest
+from sentencepiece import SentencePieceProcessor
 from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from small_sentence_pieces import (
     ALBERT_TOKENS,
     DEFINED,
     PIECES,
+    XLM_ROBERTA_TOKENS,
     XLNET_DEFINED,
     XLNET_TOKENS,
     charsmap,
@@ -139,6 +141,24 @@ def test_special_tokens_that_are_absent():
         AlbertTokenizer(MODELS[XLMRobertaTokenizer])
     with pytest.raises(ValueError, match="begins with '<pad>', '<unk>', .*Use the sentencepiece.b"):
         XLMRobertaTokenizer(MODELS[AlbertTokenizer])
+    for piece in ("<pad>", "<mask>"):
+        model = make_albert(XLM_ROBERTA_TOKENS, [*PIECES, piece], defined=())
+        with pytest.raises(
+            ValueError, match="which XLM-RoBERTa adds, .*Use the sentencepiece.bpe."
+        ):
+            XLMRobertaTokenizer(model)
+
+
+def test_pieces_that_are_not_used(run_engine):
+    """The library leaves them out of every text, and keeps their ids."""
+    model = ModelProto.FromString(MODELS[AlbertTokenizer])
+    (place,) = (i for i, piece in enumerate(model.pieces) if piece.piece == "▁good")
+    model.pieces[place].type = model.SentencePiece.UNUSED
+    content = model.SerializeToString()
+    texts = ["the good film", "good un low"]
+    wanted = SentencePieceProcessor(model_proto=content).encode(texts)
+    assert not any(place in row for row in wanted)
+    assert run_engine(AlbertTokenizer(content), texts) == wanted
 
 
 def change(**fields):
@@ -146,6 +166,12 @@ def change(**fields):
     for name, value in fields.items():
         specs = model.normalizer_spec, model.trainer_spec
         setattr(next(spec for spec in specs if hasattr(spec, name)), name, value)
+    return model.SerializeToString()
+
+
+def without(field):
+    model = ModelProto.FromString(MODELS[AlbertTokenizer])
+    model.ClearField(field)
     return model.SerializeToString()
 
 
@@ -171,6 +197,9 @@ def change(**fields):
         (change(precompiled_charsmap=charsmap()[:5000]), "rules for characters are damaged"),
         (change(precompiled_charsmap=b"\0\4\0\0" + b"\xff" * 1024), "rules for characters are d"),
         (make_albert(pieces=["a", "a"]), "not one unknown piece and others"),
+        (without("trainer_spec"), "damaged: its end is missing"),
+        (without("normalizer_spec"), "damaged: its end is missing"),
+        (make_albert(pieces=[]), "damaged: its pieces have no scores"),
         (make_albert([*ALBERT_TOKENS, ""]), "not one unknown piece and others"),
     ],
 )

@@ -163,6 +163,12 @@ def test_bad_vocabulary_lists():
         WordPieceTokenizer([])
     with pytest.raises(ValueError, match="holds 5 of type int at line 6"):
         WordPieceTokenizer([*SPECIAL, 5])
+    with pytest.raises(ValueError, match=r"holds 'a\\r' at line 6: .* Remove the line end"):
+        WordPieceTokenizer([*SPECIAL, "a\r"])
+    with pytest.raises(
+        ValueError, match="Ids are int32; drop the argument `dtype`.* dtype='int64'"
+    ):
+        WordPieceTokenizer(SPECIAL, dtype="int64")
     with pytest.raises(FileNotFoundError):
         WordPieceTokenizer("no/such/vocab.txt")
 

@@ -301,6 +301,12 @@ def test_what_cannot_be_is_refused_with_both_sides():
     refuse("is a task of keras_bert_suite, got a BertBackbone, which has no", teacher.backbone)
     other = make_teacher("label sets")
     refuse(r"student has the labels \['no', 'yes'\], and the teacher .* in this order", other)
+    parts = {"label_names": ["no", "yes"], "activation": "softmax"}
+    softmax = kbs.TextClassifier(teacher.backbone, preprocessor=teacher.preprocessor, **parts)
+    refuse("predicts classes as logits, and the teacher .* as prob.* the same problem_", softmax)
+    wide = make_teacher(hidden_dim=12)
+    several = {"terms": [kbs.HiddenStates("last")]}
+    refuse(r"the widths \[16, 16\] and \[12, 12\]. Leave out `terms`", [teacher, wide], **several)
     refuse("student is a TextClassifier, and the teacher a TextEmbedder", make_teacher("vectors"))
     numbers, _ = make("numbers")
     refuse("has no temperature: temperature=2.0", make_teacher("numbers"), 2.0, student=numbers)
@@ -337,6 +343,18 @@ def test_layers_that_do_not_fit_are_refused(term, sizes, message):
     teacher = make_teacher(**{"num_layers": 2, **sizes})
     with pytest.raises(ValueError, match=message):
         task.compile(technique=kbs.Distillation(teacher, terms=[term]))
+
+
+def test_attention_without_queries_and_keys_is_refused():
+    names = {"label_names": ["no", "yes"]}
+    sizes = (24, 2, 2, 8, 16)
+    student, teacher = (kbs.TextClassifier(kbs.XLNetBackbone(*sizes), **names) for _ in range(2))
+    message = (
+        "The XLNetBlock of an XLNetBackbone does not give its queries and keys. Learn from its"
+    )
+    for term in (kbs.AttentionScores(), kbs.AttentionRelations()):
+        with pytest.raises(ValueError, match=message):
+            student.compile(technique=kbs.Distillation(teacher, terms=[term]))
 
 
 def test_wrong_terms_are_refused():

@@ -291,3 +291,9 @@ def test_a_loss_of_rows_is_none_of_tokens():
     assert float(got) == pytest.approx(float(mean_of_all(labels, logits)), rel=1e-5)
     with pytest.raises(ValueError, match="must return the loss of each prediction"):
         read_loss(mean_of_rows, TAGS)(labels, logits, weights)
+
+
+def test_what_a_wrapped_loss_is():
+    message = "OneHotLoss wraps a loss of the class keras.losses.Loss, got <function own_loss.*Pass"
+    with pytest.raises(ValueError, match=message):
+        OneHotLoss(own_loss)

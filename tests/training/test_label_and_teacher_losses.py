@@ -10,6 +10,7 @@ from keras_bert_suite import (
     BatchAllTriplet,
     BatchHardTriplet,
     CoSENT,
+    CosineRegression,
     DistilledScores,
     InBatchNegatives,
     MarginMSE,
@@ -210,6 +211,11 @@ def test_wrong_arguments():
         DistilledScores(teacher_temperature=0)
     with pytest.raises(ValueError, match=r"InBatchNegatives\(\), got 'mse'"):
         Matryoshka("mse", [4])
+    with pytest.raises(ValueError, match="VectorRegression compares them with whole .* a PCA"):
+        Matryoshka(VectorRegression(), [4])
+    for cls in (BatchAllTriplet, BatchHardTriplet):
+        with pytest.raises(ValueError, match="distance must be one of cosine, euclidean, got 'l2'"):
+            cls(distance="l2")
     with pytest.raises(ValueError, match=r"must be different ints, at least one, got \[4, 4\]"):
         Matryoshka(CoSENT(), [4, 4])
     with pytest.raises(ValueError, match="dimensions must be a list of integers, got 8. Put a"):
@@ -222,5 +228,7 @@ def test_wrong_arguments():
         MarginMSE().check_rows(2, True)
     with pytest.raises(ValueError, match="takes rows with labels"):
         BatchAllTriplet().check_rows(1, False)
+    with pytest.raises(ValueError, match=r"got 5.0 at row 1.*dividing them by 5"):
+        Matryoshka(CosineRegression(), [4]).check_scores(np.array([0.5, 5.0], "float32"))
     with pytest.raises(ValueError, match="first 8 numbers .* this embedder have 6"):
         Matryoshka(CoSENT(), [8]).check_width(6)

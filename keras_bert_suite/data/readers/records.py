@@ -68,8 +68,7 @@ def _read_list(path, text, faults):
     try:
         rows = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        cause = _explain_line(path, text)
-        raise ValueError(f"{path}: {error}, wanted a JSON object. {cause}") from None
+        raise ValueError(f"{path}: {error}, wanted a list of JSON objects. Correct it.") from None
     table = Examples(str(path), (rows,))
     for number, row in enumerate(rows):
         if not isinstance(row, dict):

@@ -101,9 +101,10 @@ class ConditionColumn:
     def check_packed(self, arrays):
         """Raises a ValueError if packed arrays lack conditions (N, C), or have some without use."""
         given = arrays.get(CONDITION)
+        has_rows = any(not isinstance(a, np.ndarray) or len(a) for a in arrays.values())
         if self.dim is None and given is not None:
             raise _without_use()
-        if self.dim is not None and given is None:
+        if self.dim is not None and given is None and has_rows:
             raise ValueError(
                 f"Packed arrays for this backbone have {CONDITION!r}, float32 (N, {self.dim}), got "
                 f"{', '.join(arrays)}. Add it, or pass the texts and the condition."

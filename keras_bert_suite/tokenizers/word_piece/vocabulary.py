@@ -56,9 +56,6 @@ class Vocabulary:
         with open(path, "wb") as file:
             file.write(self.files(("vocab.txt",))["vocab.txt"])
 
-    def __len__(self):
-        return len(self.tokens)
-
 
 def _check_tokens(tokens, source):
     if not any(tokens):

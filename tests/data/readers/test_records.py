@@ -259,6 +259,7 @@ def test_json_with_objects(tmp_path, content):
         ("a.json", '{"data": [\n]}', "line 1: .* in the form of SQuAD are for read_squad"),
         ("a.json", '{"version": "1", "data": []}', "no column 'text'. Its columns are version, d"),
         ("a.json", '["a"]', "row 0: wanted a JSON object such as .* got 'a'"),
+        ("a.json", '[{"text": "a"},\n{]', "a.json: .* line 2 .* list of JSON objects. Correct it."),
         ("a.json", '{"text": "a"}\n{"text": }\n', r"line 2: Expecting.* object\. Correct it\. err"),
     ],
 )  # fmt: skip
@@ -266,3 +267,16 @@ def test_json_of_another_form(tmp_path, name, content, message):
     (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=message):
         read_table(tmp_path / name, "text")
+
+
+def test_texts_of_tensorflow_datasets_are_bytes():
+    rows = [{"text": "日本 film".encode(), "label": 1}, {"text": b"plot", "label": 0}]
+    read = read_rows(rows, "text", "label")
+    assert (read.x, read.y) == (["日本 film", "plot"], ["1", "0"])
+
+
+def test_a_list_is_no_feature(tmp_path):
+    rows = [{"text": "a", "tags": "x"}, {"text": "b", "tags": ["x", "y"]}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(ValueError, match="line 2: .*'tags'"):
+        read_table(tmp_path / "a.jsonl", "text", features=["tags"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from keras_bert_suite import read_table
-from keras_bert_suite.data.readers.field_checks import CLASSES, NUMBERS, SETS
+from keras_bert_suite.data.readers.field_checks import CLASSES, NUMBERS, SETS, TAGS
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "data"
 
@@ -165,12 +165,24 @@ def test_missing_cells_of_columns(write):
         ("x\ta\n", {"problem_type": "classes"}, "problem_type must be .* got 'classes'"),
         ("x\ta\n", {"label_column": ["label"]}, "got .'label'.. For a column of 0 and 1"),
         ("x\ta\n", {"label_separator": ""}, "label_separator must not be empty"),
+        ("x\ta\n", {"label_names": "ab"}, "must be a list of str, got 'ab'.* pass train.label_na"),
+        ("x\ta\n", {"label_names": [0, "a"]}, r"must be a list of str, got \[0, 'a'\]. For a dev"),
+        (
+            *("[]\t[]\n", {"problem_type": TAGS, "features": ["label"], "label_column": None}),
+            "Features are for texts, not for words with tags: label",
+        ),
     ],
 )  # fmt: skip
 def test_wrong_files_and_arguments(write, content, arguments, error):
     path = write(f"text\tlabel\n{content}")
     with pytest.raises(ValueError, match=error):
         read_table(path, "text", **{"label_column": "label", **arguments})
+
+
+def test_words_with_tags_are_one_column(write):
+    path = write('a\tb\ttags\n["x"]\t["y"]\t["O"]\n')
+    with pytest.raises(ValueError, match="Wanted one column of lists of words, got b, a."):
+        read_table(path, ["b", "a"], "tags", TAGS)
 
 
 @pytest.mark.parametrize(

@@ -320,6 +320,20 @@ def test_what_is_no_annotation_is_counted(tmp_path):
         "a text with the answer ignore": [3],
         "a text without annotations": [4],
     }
+    ada = {"text": "Ada", "label": {"PER": {"Ada": [[0, 2]]}}}
+    path.write_text(lines(ada, {"text": "a", "label": None}, {"text": "b"}))  # CLUENER
+    read = read_annotations(path)
+    assert (read.x, read.left_out) == (["Ada"], {"a text without annotations": [2, 3]})
+    words = [{"orth": "Ada", "ner": "U-PER"}, {"orth": "in", "ner": "O"}]
+    missing = [*words, {"orth": "Rome", "ner": "-"}]
+    path.write_text(
+        lines(*({"paragraphs": [{"sentences": [{"tokens": w}]}]} for w in (words, missing)))
+    )
+    read = read_annotations(path)  # spaCy 2 writes - for a tag that is not known.
+    assert (read.x, list_entities(read)) == (["Ada in"], [[("Ada", "PER")]])
+    assert read.left_out == {"a text with tags that are missing, -": [2]}
+    path.write_text(lines(["Ada", [[0, 3, "PER"]]], ["Rome", [[0, 4, "LOC"]]]))  # spaCy, bare
+    assert list_entities(read_annotations(path)) == [[("Ada", "PER")], [("Rome", "LOC")]]
     path.write_text(lines({"text": "a", "label": []}, {"text": "b", "label": None}, {"text": ""},
                           {"text": " ", "label": []}))  # fmt: skip
     with pytest.warns(UserWarning, match="of 2 texts 1 left out"):
@@ -384,6 +398,10 @@ WANTED = "Wanted JSON of doccano, Label Studio"
         ("a.jsonl", lines({"text": "a", "label": [[True, 1, "X"]]}), "whole number, got True"),
         ("a.jsonl", '{"text": "a", "label": [[0, Infinity, "X"]]}', "whole number, got inf"),
         ("a.jsonl", lines({"text": "a", "label": [[0, 1, {"a": 1}]]}), "a label is .*'a': 1"),
+        ("a.jsonl", lines({"text": "a", "id": [3], "label": [[0, 1, "X"]]}),
+         r"line 1: .*TypeError: the id is '\[3\]'"),
+        ("a.jsonl", lines({"text": "a", "spans": [{"start": 0, "end": 1, "label": "", "text": 5}]}),
+         "line 1: .*TypeError: the text of a span is '5'"),
         ("a.jsonl", lines({"text": "a", "label": [[0, 1, "X"]], "entities": [[0, 1, "Y"]]}),
          "spans in label and in entities; remove one of them"),
         ("a.json", "[]", "a.json has no texts"),
