@@ -127,6 +127,10 @@ def observe(backbone):
     inputs = {name: inputs[name] for name in backbone.input}
     outputs = [backbone(inputs, training=False)]
     keras.utils.set_random_seed(1)
+    # PyTorch draws by its own generator, the others by one of each layer.
+    for layer in backbone._flatten_layers():
+        if hasattr(layer, "seed_generator"):
+            layer.seed_generator.state.assign([1, 0])
     outputs.append(backbone(inputs, training=True))
     return [to_numpy(array) for array in keras.tree.flatten(outputs)]
 

@@ -74,7 +74,9 @@ def test_outputs_of_kept_tokens_stay(kind, tmp_path):
         for one, other in zip(got, wanted, strict=True):
             # An ELECTRA draws the tokens that its discriminator sees, from fewer tokens.
             if kind is not kbs.ElectraPretrainer or one.shape[-1] == len(KEPT):
-                np.testing.assert_array_equal(one, other)
+                # A compiler adds the numbers of a smaller product in another order.
+                atol = 0 if keras.config.backend() == "torch" else 1e-6
+                np.testing.assert_allclose(one, other, rtol=0, atol=atol)
     # The whole task stays as it is.
     assert tokenizer.get_vocabulary() == VOCABULARY
     assert whole.backbone.vocabulary_size == len(VOCABULARY)
