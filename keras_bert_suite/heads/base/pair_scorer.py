@@ -51,7 +51,7 @@ class PairScorer(Task):
 
         # === Data and Answers ===
         self.make_parts(preprocessor, encoder, input_names=input_names or self.column_names)
-        super().__init__(inputs=inputs, outputs=outputs, **kwargs)  # type: ignore[call-arg]
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
         self.dropout = dropout
