@@ -26,11 +26,12 @@ def describe_onnx(file, description):
         CONDITION: ["batch", "numbers"],
     }
     names = {value.name for value in graph.input}
-    has_parts = any(len(_dims(value)) == 3 for value in graph.input if value.name not in own)
+    has_parts = any(len(_dims(v)) == 3 for v in graph.input if v.name == "padding_mask")
     parts = "windows" if "max_windows" in description else "choices"
+    axes = ["batch", parts, "length"] if has_parts else ["batch", "length"]
     for value in graph.input:
-        axes = ["batch", parts, "length"] if has_parts else ["batch", "length"]
-        _name_axes(value, own.get(value.name, axes))
+        characters = ["characters"] * (len(_dims(value)) - len(axes))
+        _name_axes(value, own.get(value.name, [*axes, *characters]))
     other = parts if has_parts else "masks" if "mask_positions" in names else "length"
     if "verbalizer_ids" in names:
         other = "labels"

@@ -60,6 +60,8 @@ HOSTILE_RELATED = [
     f"{text}<e1>{text[:8]}</e1>bad <e2>{text[5:9]}</e2>{other}"
     for text, other in zip(HOSTILE, HOSTILE_OTHERS, strict=True)
 ]
+#: Labels are never cut.
+HOSTILE_NAMES = [["good", "bad \u00e9"], ["\U0001f600 film", "plot", "\u4e2d"]] * 3
 HOSTILE_ENDINGS = [[a, "bad", b] for a, b in zip(HOSTILE, HOSTILE_OTHERS, strict=True)]
 
 
@@ -536,7 +538,7 @@ CASES = {
         answering=("predict_labels", "predict_probabilities"),
         scoring=("score",),
         metrics=(lambda: {"metrics": ["accuracy"]}, {"accuracy": "accuracy"}),
-        served=((HOSTILE, HOSTILE_ENDINGS), predict),
+        served=((HOSTILE, HOSTILE_NAMES), predict),
         row="labels without training",
     ),
     "documents": Case(

@@ -26,7 +26,8 @@ from keras_bert_suite.serving.task_description import describe_task
 
 pytestmark = pytest.mark.backend("tensorflow")
 
-SERVED = [name for name, case in CASES.items() if case.served is not None]
+#: Rows leave the batch of early exits, which other runtimes cannot do.
+SERVED = [name for name, case in CASES.items() if case.served is not None and name != "exits"]
 
 
 def make_random_task(name):
@@ -91,7 +92,7 @@ def test_every_task_that_is_exported_has_a_reader():
     heads = {name for name in HEADS if hasattr(kbs, name)}  # Not those of the guests of tests.
     pretraining = {"Pretrainer", "ElectraPretrainer", "ElmoPretrainer", "Seq2SeqPretrainer"}
     pretraining.add("FramePretrainer")
-    assert named == heads - {"CausalLM", "Seq2Seq", *pretraining}
+    assert named == heads - {"CausalLM", "Seq2Seq", "EarlyExitClassifier", *pretraining}
 
 
 @pytest.mark.long("serving")
