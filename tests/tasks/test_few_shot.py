@@ -174,6 +174,11 @@ def test_wrong_arguments(embedder, x, y, settings, message):
         kbs.fit_few_shot(embedder, x, y, **settings)
 
 
+def test_pairs_of_one_label():
+    with pytest.raises(ValueError, match="need two labels, got 3 rows with 1. Pass rows of two"):
+        make_pairs(["yes"] * 3)
+
+
 def test_another_task_is_refused(embedder):
     classifier = kbs.TextClassifier(embedder.backbone, num_classes=2)
     with pytest.raises(ValueError, match="tunes a TextEmbedder, got a TextClassifier"):

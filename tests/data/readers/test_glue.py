@@ -95,6 +95,14 @@ def test_dev_files_of_mnli(tmp_path):
     assert read_glue(tmp_path, "mnli", task.dev["matched"]).y == ["contradiction"]
 
 
+def test_faulty_rows_are_left_out(tmp_path):
+    rows = [["0", "A", "B", "0"], ["1", "A", "0"], ["2", "A", "B", "7"], ["3", "C", "D", "1"]]
+    write_file(tmp_path, "rte", "train.tsv", "index sentence1 sentence2 label", rows)
+    read = read_glue(tmp_path, "rte", errors="skip")
+    assert read.x == (["A", "C"], ["B", "D"]) and read.y == ["entailment", "not_entailment"]
+    assert sorted(line for lines in read.left_out.values() for line in lines) == [3, 4]
+
+
 def test_ids_for_labels(tmp_path):
     rows = [["A", "B", "1", "0"], ["A", "B", "0", "1"]]
     write_file(tmp_path, "rte", "train.tsv", "sentence1 sentence2 label idx", rows)
