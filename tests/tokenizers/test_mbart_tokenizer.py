@@ -14,6 +14,7 @@ from tokenizer_checks import SAMPLES, check_engines, random_texts
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face
+from keras_bert_suite.checkpoints.tokenizer_files.find_kind import read_folder_tokenizer
 from keras_bert_suite.checkpoints.tokenizer_files.languages import MBART_LANGUAGES
 from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import read_hugging_face_mbart
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import write_tokenizer
@@ -191,6 +192,19 @@ def test_an_mbart_50_that_writes_one_language(file, tmp_path):
     (tmp_path / "sentencepiece.bpe.model").write_bytes(MODEL)
     opened = read_hugging_face_mbart(tmp_path)
     assert (opened["target_language"], opened["num_languages"]) == ("uk_UA", 50)
+
+
+@pytest.mark.parametrize(
+    ("cls", "wanted"),
+    [("MBartTokenizer", 25), ("MBart50Tokenizer", 50), ("XLMRobertaTokenizer", None)],
+)
+def test_a_folder_of_a_tokenizer_alone(cls, wanted, tmp_path):
+    """Its classes share the name of their file, and `tokenizer_config.json` tells them apart."""
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(MODEL)
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": cls}))
+    name, arguments = read_folder_tokenizer(tmp_path)
+    assert name == ("XLMRobertaTokenizer" if wanted is None else "MBartTokenizer")
+    assert arguments.get("num_languages") == wanted
 
 
 def test_logits_of_a_checkpoint_with_its_tokenizer(tmp_path):
