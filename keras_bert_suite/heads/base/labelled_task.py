@@ -60,8 +60,8 @@ class LabelledTask(Task):
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
-        """See `SavedTask.from_config`. The names of the labels go where a new head has others."""
-        # For a new head KerasHub's loader adds `num_classes` to the saved configuration.
+        # For a new head KerasHub's loader adds `num_classes` to the saved configuration, whose
+        # names of labels are then those of the old head.
         if config.get("num_classes") not in (None, len(config.get("label_names") or ())):
             config = {**config, "label_names": None}
         return super().from_config(config)

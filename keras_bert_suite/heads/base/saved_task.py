@@ -238,7 +238,6 @@ class SavedTask(ResizedTask, FixedArguments, WithoutKerasLora, TorchModule, Seal
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
-        """Builds a task from `get_config`, with its adapter, its card, and what is trainable."""
         # Loading compiles a task with its saved arguments, or not at all.
         config = {"compile": False, **config}
         trainability = config.pop("backbone_trainability", None)
