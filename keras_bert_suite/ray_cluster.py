@@ -5,11 +5,15 @@ import os
 import re
 import socket
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 #: The variables of the environment that the processes of a cluster must share with this one.
 _SHARED = ("KERAS_BACKEND", "TF_CPP_MIN_LOG_LEVEL", "TF_ENABLE_ONEDNN_OPTS", "PYTHONPATH")
+
+#: How long an execution of Ray Data that has been ended may take to end.
+_MOST_SECONDS = 60
 
 
 def import_ray() -> Any:
@@ -71,7 +75,19 @@ def ray_cluster(address: str | None = None, workers: int | None = None) -> Itera
     try:
         yield ray
     finally:
+        _wait_for_executions()
         ray.shutdown()
+
+
+def _wait_for_executions() -> None:
+    """Waits until Ray Data has ended what it was told to end.
+
+    Ray Data waits two seconds for the thread of an execution. A thread that is slower would start
+    Ray anew, and with the end of the thread ends that Ray, and a minute later this process.
+    """
+    for thread in threading.enumerate():
+        if thread.name.startswith("StreamingExecutor"):
+            thread.join(_MOST_SECONDS)
 
 
 def _reach(address: str | None) -> None:

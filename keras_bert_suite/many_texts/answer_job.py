@@ -129,7 +129,9 @@ def predict_files(
         done = folder.find_done()
         missing = [part for part in slices if part.number not in done]
         rows = left_out = 0
-        for found in answer(worker, missing):
+        # After a fault, other workers go on until their answers are closed.
+        answers = stack.enter_context(contextlib.closing(answer(worker, missing)))
+        for found in answers:
             if found["fault"] is not None:
                 raise ValueError(found["fault"])
             rows, left_out = rows + found["rows"], left_out + found["left_out"]
@@ -268,4 +270,4 @@ class SliceWorker:
 
 
 def _answer_here(worker: SliceWorker, slices: Iterable[InputSlice]) -> Iterator[dict[str, Any]]:
-    return map(worker, slices)
+    return (worker(part) for part in slices)

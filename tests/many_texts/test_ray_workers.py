@@ -83,6 +83,8 @@ def test_a_killed_worker_loses_no_row(model, texts, tmp_path):
     with pytest.raises(ValueError, match="bad.jsonl, row 2, cannot be answered"):
         path = str(tmp_path / "bad.jsonl")
         kbs.predict_files(predictor, path, tmp_path / "bad", engine="ray", workers=1)
+    # A thread that goes on would start Ray anew.
+    assert not [t for t in threading.enumerate() if t.name.startswith("StreamingExecutor")]
 
 
 def test_a_cluster_that_is_not_there(model, texts, tmp_path):
