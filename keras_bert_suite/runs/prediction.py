@@ -195,18 +195,20 @@ def _predict_rows(model, rows, batch_size, decode, condense, run, **kwargs):
     else:
         found = _run_batches(model, source.packed(), source.num_batches, run, **kwargs)
     if have_one_length:
+        found = list(found)
+        _check_all_answered(model, sum(len(keras.tree.flatten(o)[0]) for o in found), len(order))
         outputs, *others = found
         if others:
             outputs = keras.tree.map_structure(_join, outputs, *others)
-        _check_all_answered(len(keras.tree.flatten(outputs)[0]), len(order))
         return decode(keras.tree.map_structure(lambda output: output[order], outputs), windows)
     batches = [condense(batch, windows) if condense else batch for batch in found]
+    _check_all_answered(model, sum(map(_count_rows, batches)), len(order))
     return decode(_order_rows(batches, order), windows)
 
 
-def _check_all_answered(answered, wanted):
+def _check_all_answered(model, answered, wanted):
     """Raises a ValueError if a callback has ended a prediction of rows in memory."""
-    if answered < wanted:
+    if answered < wanted and getattr(model, "stop_predicting", False):
         raise ValueError(
             f"A callback ended `predict` after {answered} of {wanted} windows of rows, and the "
             "short ones come first. Pass a dataset of batches: its answers come in its order."
@@ -217,12 +219,16 @@ def _join(*batches):
     return np.concatenate(batches)
 
 
+def _count_rows(batch):
+    """int, the rows of a batch of outputs; of several outputs a dict."""
+    return _count_rows(next(iter(batch.values()))) if isinstance(batch, dict) else len(batch)
+
+
 def _order_rows(batches, order):
     """list of the outputs of each row of all batches, in an order; of several outputs a dict."""
     if isinstance(batches[0], dict):
         return {name: _order_rows([batch[name] for batch in batches], order) for name in batches[0]}
     rows = [row for batch in batches for row in batch]
-    _check_all_answered(len(rows), len(order))
     return [rows[number] for number in order]
 
 

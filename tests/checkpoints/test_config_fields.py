@@ -6,11 +6,13 @@ from types import SimpleNamespace
 import pytest
 import transformers
 
+from keras_bert_suite.argument_checks import list_arguments
 from keras_bert_suite.checkpoints.google_tf1.released_models import GOOGLE_MODELS
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import read_fields, write_fields
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
+from keras_bert_suite.models import BACKBONES
 
 #: Fields that are of the code of RoFormerV2, not of transformers.
 OTHERS = ("use_bias", "norm_type")
@@ -55,6 +57,8 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_each_field_alone(name, tmp_path):
     fields, names, kind = TABLES[name]
+    has_heads = "num_heads" in list_arguments(BACKBONES[kind.backbone])
+    assert [f.argument for f in fields].count("num_heads") == has_heads
     activations = getattr(activation_names, names)
     path = tmp_path / "config.json"
 

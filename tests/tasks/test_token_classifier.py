@@ -157,8 +157,13 @@ def test_a_callback_ends_predict(tagger):
         def on_predict_batch_end(self, batch, logs=None):
             self.model.stop_predicting = True
 
-    with pytest.raises(ValueError, match="after 8 of 58 windows.*Pass a dataset"):
-        tagger.predict(ROWS, batch_size=8, callbacks=[Stop()], verbose=0)
+    class StopAtOnce(keras.callbacks.Callback):
+        def on_predict_begin(self, logs=None):
+            self.model.stop_predicting = True
+
+    for callback, answered in ((Stop(), 8), (StopAtOnce(), 0)):
+        with pytest.raises(ValueError, match=f"after {answered} of 58 windows.*Pass a dataset"):
+            tagger.predict(ROWS, batch_size=8, callbacks=[callback], verbose=0)
     wanted = tagger.predict_tags(ROWS, verbose=0)
     batches = ((ROWS[i : i + 8],) for i in range(0, 48, 8))
     assert tagger.predict_tags(batches, callbacks=[Stop()], verbose=0) == wanted[:8]
