@@ -47,6 +47,21 @@ def test_the_lines_of_predict(shelf, tmp_path, capsys):
     assert "2 parts, 2 of them before; answered 0 rows" in capsys.readouterr().out
 
 
+def test_pairs_of_texts(shelf, tmp_path, capsys):
+    rows = [{"first": TEXTS[row], "second": TEXTS[-row]} for row in range(4)]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pair = ["--text_column=first", "--text_pair_column=second"]
+    arguments = ["predict", f"--model={shelf / 'classify'}", *pair, "--engine=local"]
+    arguments += [f"--input={tmp_path}/pairs.jsonl", f"--output={tmp_path / 'out'}"]
+    assert main(arguments) == 0
+    classifier = kbs.TextClassifier.from_preset(shelf / "classify")
+    columns = [row["first"] for row in rows], [row["second"] for row in rows]
+    wanted = classifier.predict_probabilities(columns, verbose=0)
+    found = pd.read_parquet(tmp_path / "out")["probabilities"]
+    for row, shares in zip(found, wanted, strict=True):
+        assert [row["no"], row["yes"]] == pytest.approx(shares.tolist(), abs=1e-6)
+
+
 def test_the_vectors_of_embed(shelf, tmp_path, capsys):
     arguments = ["embed", f"--model={shelf / 'embed'}", "--text_column=body", "--engine=local"]
     arguments += [f"--input={shelf}/*.jsonl", "--columns=id", f"--output={tmp_path / 'out'}"]
