@@ -425,6 +425,12 @@ def test_encoders_without_a_place(kind, name, message):
         make_encoder(kind).add_adapter(ADAPTATIONS[name])
 
 
+def test_an_encoder_without_attention():
+    encoder = kbs.ElmoBackbone(20, num_layers=1, units=6, projection_dim=4)
+    with pytest.raises(ValueError, match="an ElmoBackbone. It has no SelfAttention, .*Take LoRA"):
+        encoder.add_adapter(kbs.PrefixTuning(2))
+
+
 def test_wrong_adapters():
     encoder = make_encoder("bert")
     with pytest.raises(ValueError, match=r"No dense layer has a path .*'queri.*transformer_layer_"):
