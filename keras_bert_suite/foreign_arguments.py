@@ -1,7 +1,7 @@
 """Names of arguments in other libraries, and of their counterparts here.
 
-The names are those of transformers, sentence-transformers, simpletransformers, bert4keras, KerasHub
-and Google's scripts.
+The other libraries are transformers, sentence-transformers, simpletransformers, bert4keras and
+KerasHub; Google's scripts are among them, too.
 """
 
 import difflib

@@ -18,7 +18,7 @@ def find_kind(name):
     return next(value for value in values if getattr(value, "name", None) == name)
 
 
-#: The values of --task, in the order of the help: those of the records of heads.
+#: The values of --task -> kinds, in the order of the records of heads, which is that of the help.
 KINDS = {name: find_kind(name) for head in HEAD_TYPES for name in head.commands}
 
 

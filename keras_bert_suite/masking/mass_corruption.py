@@ -7,7 +7,7 @@ from keras_bert_suite.argument_checks import check_share
 from keras_bert_suite.masking.corruption import Corruption, Draw
 from keras_bert_suite.masking.maskable_units import MaskVocabulary
 from keras_bert_suite.masking.ragged_rows import RaggedRows
-from keras_bert_suite.masking.token_replacement import replace_tokens
+from keras_bert_suite.masking.token_replacement import check_replacement, replace_tokens
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 #: How often the segment is at the beginning of a row, and at its end; else it is anywhere.
@@ -63,13 +63,7 @@ class MassCorruption(Corruption):
     ) -> None:
         super().__init__(tokenizer, seed, dynamic)
         check_share("rate", rate, positive=True)
-        check_share("mask_token_rate", mask_token_rate)
-        check_share("random_token_rate", random_token_rate)
-        if mask_token_rate + random_token_rate > 1 + 1e-9:
-            raise ValueError(
-                "mask_token_rate and random_token_rate must not sum to more than 1, got "
-                f"{mask_token_rate} and {random_token_rate}. The rest of the segment stays."
-            )
+        check_replacement(mask_token_rate, random_token_rate, "The rest of the segment stays.")
         self.rate = rate
         self.mask_token_rate = mask_token_rate
         self.random_token_rate = random_token_rate

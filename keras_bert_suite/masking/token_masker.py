@@ -11,7 +11,7 @@ from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import check_choice, check_integer, check_share, with_article
 from keras_bert_suite.masking.masking_layer import MaskingLayer, check_rows
 from keras_bert_suite.masking.row_masker import RowMasker
-from keras_bert_suite.masking.token_replacement import count_predictions
+from keras_bert_suite.masking.token_replacement import check_replacement, count_predictions
 from keras_bert_suite.masking.word_segmenters import name_segmenter
 
 UNITS = ("token", "word", "span", "ngram")
@@ -137,7 +137,9 @@ class TokenMasker(MaskingLayer):
         check_choice("unit", unit, UNITS)
         check_choice("random_tokens", random_tokens, RANDOM_TOKENS)
         check_share("rate", rate)
-        _check_replacement(mask_token_rate, random_token_rate)
+        check_replacement(
+            mask_token_rate, random_token_rate, "The rest of the tokens stays as it is."
+        )
         if max_predictions is not None:
             check_integer("max_predictions", max_predictions, at_least=1)
         _check_word_arguments(unit, tokenizer, word_segmenter, phrases, similar_words)
@@ -212,17 +214,6 @@ class TokenMasker(MaskingLayer):
                 f"learned, for which the {type(task).__name__} has no head. Mask some tokens, or "
                 "train a Pretrainer(next_sentence=True) on pairs."
             )
-
-
-def _check_replacement(mask_token_rate, random_token_rate):
-    """Raises a ValueError if the chosen tokens cannot be replaced at these rates."""
-    check_share("mask_token_rate", mask_token_rate)
-    check_share("random_token_rate", random_token_rate)
-    if mask_token_rate + random_token_rate > 1 + 1e-9:
-        raise ValueError(
-            "mask_token_rate and random_token_rate must not sum to more than 1, got "
-            f"{mask_token_rate} and {random_token_rate}. The rest of the tokens stays as it is."
-        )
 
 
 def _check_word_arguments(unit, tokenizer, word_segmenter, phrases, similar_words):

@@ -7,6 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from keras_bert_suite.argument_checks import check_share
+
+
+def check_replacement(mask_token_rate: float, random_token_rate: float, rest: str) -> None:
+    """Raises a ValueError if the chosen tokens cannot be replaced at these rates.
+
+    `rest` is a sentence for the error: what becomes of the tokens that neither rate takes.
+    """
+    check_share("mask_token_rate", mask_token_rate)
+    check_share("random_token_rate", random_token_rate)
+    if mask_token_rate + random_token_rate > 1 + 1e-9:
+        raise ValueError(
+            "mask_token_rate and random_token_rate must not sum to more than 1, got "
+            f"{mask_token_rate} and {random_token_rate}. {rest}"
+        )
+
 
 def draw_uniforms(
     seed: int, epoch: int, row_ids: np.ndarray, length: int, stream: int = 0

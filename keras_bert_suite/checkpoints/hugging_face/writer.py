@@ -125,7 +125,7 @@ def save_hugging_face(
 
 
 def _drop_idle_pooler(model, weights):
-    """The weights without those of a pooler that the outputs of a task do not depend on."""
+    """The weights without a pooler, if the outputs of a task do not depend on it."""
     poolers = {path for path in weights if path.startswith("pooler/")}
     idle = getattr(model, "unused_paths", poolers)
     return {path: weight for path, weight in weights.items() if path not in idle}
